@@ -1,0 +1,1 @@
+"""Presentation: the theory and the evidence as pictures."""

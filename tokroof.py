@@ -1,0 +1,59 @@
+"""The `tokroof` command: where the three packages meet, and nothing else does.
+
+Each subcommand is a module with `add_arguments(parser)` and `execute(options) -> int`. Only the
+module of the command that was asked for is imported, so that `predict` starts in a blink.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from model.errors import InputError
+
+COMMANDS = {
+    "demo": ("calibrate.commands.demo", "calibrate quickly, predict, run, and compare"),
+    "machines": ("model.commands.machines", "list the machines that can be predicted for"),
+    "models": ("model.commands.models", "list the models, or count one model's bytes"),
+    "predict": ("model.commands.predict", "predict tokens per second of a strategy"),
+    "break-even": ("model.commands.break_even", "the acceptance at which speculation pays"),
+    "calibrate": ("calibrate.commands.calibrate", "measure this machine and fit its profile"),
+    "run": ("calibrate.commands.run", "really run a strategy and record it"),
+    "validate": ("calibrate.commands.validate", "compare predictions with measured runs"),
+    "dashboard": ("dashboard.commands.dashboard", "see where each trick moves the bottleneck"),
+}
+
+
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands; only the chosen one's arguments are loaded."""
+    parser = argparse.ArgumentParser(
+        prog="tokroof",
+        description="Will this trick make my model faster on my machine, and what binds it then?",
+    )
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (module, summary) in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=summary, description=summary)
+        if name == chosen:
+            import_module(module).add_arguments(subparser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; bad input is one line on stderr and exit status 2."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((word for word in arguments if word in COMMANDS), None)
+    options = build_parser(chosen).parse_args(arguments)
+    try:
+        return import_module(COMMANDS[options.command][0]).execute(options)
+    except InputError as error:
+        print(f"tokroof {options.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"tokroof {options.command}: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
