@@ -1,0 +1,128 @@
+"""The row law against row costs that others published, kernel by kernel.
+
+Sources: ml-explore/mlx PR 3863 (M3 Max, 40 cores, cold weights, min of 15 trials), issue 3839
+(M4 Pro, mlx 0.31.2 and 0.32.0) and issue 3852 (M4 Pro, 2- and 4-bit). Times in seconds, or
+ratios to one row where the source gives ratios.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from calibrate.fit.law_fit import fit_law, residuals_log
+from calibrate.fit.observations import Observations
+from model.row_law import Product, Regime, RowLaw
+
+M3_MAX_S = {
+    1: 0.129e-3,
+    2: 0.129e-3,
+    4: 0.165e-3,
+    6: 0.263e-3,
+    8: 0.323e-3,
+    9: 0.405e-3,
+    10: 0.508e-3,
+    12: 0.508e-3,
+    14: 0.507e-3,
+    16: 0.509e-3,
+    17: 0.513e-3,
+    24: 0.514e-3,
+    32: 0.513e-3,
+    33: 1.002e-3,
+}
+M4_PRO_S = {
+    4: {1: 198, 2: 196.02, 3: 223.74, 4: 283.14, 5: 346.5, 8: 562.32, 10: 891, 32: 891},
+    2: {1: 121, 2: 157.3, 3: 220.22, 4: 283.14, 5: 346.06, 8: 548.13, 10: 883.3, 32: 883.3},
+}
+M4_PRO_OLD_RATIO = {1: 1.0, 4: 1.89, 8: 3.44}
+"""mlx 0.31.2, 4096 x 24576, 4 bit: the kernel that walks the weights once per row."""
+
+
+def product(depth: int, columns: int, bits_per_weight: float) -> Product:
+    read_bytes = depth * columns * bits_per_weight / 8
+    return Product(read_bytes=read_bytes, depth=depth, columns=columns)
+
+
+def wide_then_tiled(
+    *, bandwidth: float, row_flops: float, tiled_flops: float, limit: int
+) -> RowLaw:
+    """MLX's two quantized kernels on M3 and later, since 0.32.0."""
+    wide = Regime(
+        first_row=1,
+        tile_rows=5.0,
+        pads=False,
+        bandwidth_bytes_per_s=bandwidth,
+        flops_per_s=row_flops,
+        reread=1.0,
+    )
+    tiled = Regime(
+        first_row=limit,
+        tile_rows=32.0,
+        pads=True,
+        bandwidth_bytes_per_s=bandwidth,
+        flops_per_s=tiled_flops,
+    )
+    return RowLaw(overlap=math.inf, rows_measured=33, regimes=(wide, tiled))
+
+
+def observations(times_s: dict[int, float], matrix: Product) -> Observations:
+    rows = np.array(list(times_s), dtype=float)
+    ones = np.ones_like(rows)
+    return Observations(
+        rows=rows,
+        read_bytes=matrix.read_bytes * ones,
+        depth=matrix.depth * ones,
+        columns=matrix.columns * ones,
+        seconds=np.array(list(times_s.values())),
+        sigma_log=0.02 * ones,
+    )
+
+
+@pytest.mark.parametrize("rows", M3_MAX_S)
+def test_m3_max_cold_sweep_within_two_percent(rows: int) -> None:
+    """Three constants explain 14 timings: 386 GB/s, 4.38 and 11.2 TFLOP/s."""
+    law = wide_then_tiled(bandwidth=386e9, row_flops=4.38e12, tiled_flops=11.2e12, limit=10)
+    predicted = float(law.time(product(5120, 17408, 4.5), rows).total_s)
+    tolerance = 0.015 if rows < 10 else 0.02
+    assert predicted == pytest.approx(M3_MAX_S[rows], rel=tolerance)
+
+
+@pytest.mark.parametrize("bits", M4_PRO_S)
+def test_m4_pro_shares_one_row_rate_between_two_and_four_bits(bits: int) -> None:
+    """2.5 TFLOP/s a row whatever the bits, so narrow weights stop paying at three rows."""
+    sweep = observations(
+        {rows: 1e-6 * micro for rows, micro in M4_PRO_S[bits].items()},
+        product(5120, 17408, bits + 0.25),
+    )
+    law = fit_law(sweep, boundaries=(10,))
+    assert float(law.regimes[0].flops_per_s) == pytest.approx(2.5e12, rel=0.03)
+    assert np.max(np.abs(residuals_log(law, sweep))) < 0.05
+
+
+def test_per_row_kernel_of_mlx_0_31_reproduces_its_slope() -> None:
+    """One tile per row, half overlapped with reading: 1.89 at 4 rows, 3.44 at 8."""
+    matrix = product(4096, 24576, 4.5)
+    per_row = Regime(
+        first_row=1,
+        tile_rows=1.0,
+        pads=False,
+        bandwidth_bytes_per_s=float(matrix.read_bytes),
+        flops_per_s=2.0 * 4096 * 24576 / 0.43,
+    )
+    law = RowLaw(overlap=2.0, rows_measured=8, regimes=(per_row,))
+    one = float(law.time(matrix, 1).total_s)
+    for rows, ratio in M4_PRO_OLD_RATIO.items():
+        assert float(law.time(matrix, rows).total_s) / one == pytest.approx(ratio, rel=0.05)
+
+
+def test_fit_finds_the_wide_kernel_in_the_m3_max_sweep() -> None:
+    """From timings alone: a tile of 5 rows, then a padded tile of 32 from row 10 on."""
+    law = fit_law(observations(M3_MAX_S, product(5120, 17408, 4.5)))
+    wide, tiled = law.regimes[:2]
+    assert (wide.tile_rows, wide.reread, tiled.first_row) == (5.0, 1.0, 10)
+    assert float(wide.bandwidth_bytes_per_s) == pytest.approx(386e9, rel=0.02)
+    assert float(wide.flops_per_s) == pytest.approx(4.38e12, rel=0.02)
+    residuals = residuals_log(law, observations(M3_MAX_S, product(5120, 17408, 4.5)))
+    assert np.max(np.abs(residuals)) < 0.015
