@@ -110,11 +110,11 @@ class Regime:
     fill_columns: Quantity = 0.0
 
     def tiles(self, rows: Quantity) -> Array:
-        """n: how often the weights are walked."""
+        """How often the weights are walked: n."""
         return np.maximum(1.0, np.ceil(np.divide(rows, self.tile_rows)))
 
     def slots(self, rows: Quantity) -> Array:
-        """n v: rows that are computed, padding included."""
+        """Rows that are computed, padding included: n v."""
         tiles = self.tiles(rows)
         padded = self.pads and not math.isinf(self.tile_rows)
         return tiles * (self.tile_rows if padded else np.ceil(np.divide(rows, tiles)))

@@ -111,7 +111,8 @@ def open_forms(observations: Observations) -> Iterator[Regime]:
 def parameters(form: Regime, ratio: float) -> float:
     """What a form costs: its rates, and each choice that departs from the per-row kernel."""
     rates = 2 if 0.0 < ratio < math.inf else 1
-    choices = (form.tile_rows > 1.0, form.pads, form.reread > 0.0, form.fill_columns > 0.0)
+    # A tile and its padding are one choice: which kernel this is.
+    choices = (form.tile_rows > 1.0, float(form.reread) > 0.0, float(form.fill_columns) > 0.0)
     return rates + sum(choices) + ALONE_ARITHMETIC * math.isinf(ratio)
 
 

@@ -114,9 +114,7 @@ def polish(
         )
         bandwidth = math.exp(-scaled(float(solution.x))[0])
         rates = (bandwidth, bandwidth / math.exp(float(solution.x)))
-    return replace(
-        form, first_row=first_row, bandwidth_bytes_per_s=rates[0], flops_per_s=rates[1]
-    )
+    return replace(form, first_row=first_row, bandwidth_bytes_per_s=rates[0], flops_per_s=rates[1])
 
 
 def residuals_log(law: RowLaw, observations: Observations) -> Array:

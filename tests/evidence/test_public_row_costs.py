@@ -120,9 +120,11 @@ def test_per_row_kernel_of_mlx_0_31_reproduces_its_slope() -> None:
 def test_fit_finds_the_wide_kernel_in_the_m3_max_sweep() -> None:
     """From timings alone: a tile of 5 rows, then a padded tile of 32 from row 10 on."""
     law = fit_law(observations(M3_MAX_S, product(5120, 17408, 4.5)))
-    wide, tiled = law.regimes[:2]
-    assert (wide.tile_rows, wide.reread, tiled.first_row) == (5.0, 1.0, 10)
+    wide, tiled = law.regimes
+    assert (wide.tile_rows, wide.reread) == (5.0, 1.0)
+    assert (tiled.first_row, tiled.tile_rows) == (10, 32.0)
     assert float(wide.bandwidth_bytes_per_s) == pytest.approx(386e9, rel=0.02)
     assert float(wide.flops_per_s) == pytest.approx(4.38e12, rel=0.02)
-    residuals = residuals_log(law, observations(M3_MAX_S, product(5120, 17408, 4.5)))
-    assert np.max(np.abs(residuals)) < 0.015
+    residuals = np.abs(residuals_log(law, observations(M3_MAX_S, product(5120, 17408, 4.5))))
+    assert np.max(residuals[:6]) < 0.015
+    assert np.max(residuals) < 0.02

@@ -1,0 +1,85 @@
+"""A profile from samples: the whole fit, in the order in which the constants become known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from calibrate.environment import Environment
+from calibrate.fit.bootstrap import DRAWS
+from calibrate.fit.laws import fit_attention, fit_laws
+from calibrate.fit.overheads import fit_overheads
+from calibrate.samples import Sample
+from model.constant import Constant, Origin
+from model.errors import InputError
+from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Profile, seeded_draws
+
+NEEDED = ("op", "linear", "attention", "layers", "host")
+
+
+def fit_profile(
+    samples: Sequence[Sample], environment: Environment, *, name: str, created: str
+) -> Profile:
+    """Fit every constant of a machine from its samples.
+
+    Raises:
+        InputError: a kind of probe is missing, so that its constants are not determined.
+    """
+    present = {sample.probe for sample in samples}
+    for probe in NEEDED:
+        if probe not in present:
+            raise InputError(
+                f"calibration {name}", f"has no {probe!r} sample", "run `tokroof calibrate` again"
+            )
+    kernel = kernel_constant(samples)
+    activation_bytes = 4 if environment.device == "cpu" else 2
+    laws = fit_laws(samples, kernel.value)
+    attention = fit_attention(samples, kernel.value, activation_bytes)
+    constants = {"kernel_s": kernel}
+    for law in (*laws, attention):
+        constants |= law.constants
+    unknown = Constant(
+        value=0.0, stderr=0.0, unit="s", origin=Origin.MEASURED, draws=np.zeros(DRAWS)
+    )
+    missing = dict.fromkeys((*DEVICE_CONSTANTS, *HOST_CONSTANTS), unknown)
+    profile = Profile(
+        name=name,
+        chip=environment.chip,
+        device=environment.device,
+        runtime=environment.runtime,
+        created=created,
+        memory_bytes=environment.memory_bytes,
+        recommended_working_set_bytes=environment.recommended_working_set_bytes,
+        activation_bytes=activation_bytes,
+        context_measured=max(
+            sample.number("context") for sample in samples if sample.probe == "attention"
+        ),
+        residual_log=0.0,
+        laws=tuple(law.form for law in laws),
+        attention=attention.form,
+        constants=missing | constants,
+        environment=environment.to_json(),
+        samples=tuple(stored(sample) for sample in samples),
+    )
+    overheads, residual_log = fit_overheads(samples, profile.machine, profile.sampled_machine)
+    return replace(profile, constants=constants | overheads, residual_log=residual_log)
+
+
+def kernel_constant(samples: Sequence[Sample]) -> Constant:
+    """The floor of a dependent kernel: the chain of the smallest operations."""
+    sample = next(sample for sample in samples if sample.probe == "op")
+    stderr = max(sample.spread, 0.02) * sample.seconds
+    return Constant(
+        value=sample.seconds,
+        stderr=stderr,
+        unit="s",
+        origin=Origin.MEASURED,
+        draws=seeded_draws(sample.seconds, stderr, count=DRAWS, seed=1),
+    )
+
+
+def stored(sample: Sample) -> dict[str, object]:
+    """A sample as it is kept in the profile, settings by name."""
+    return {**asdict(sample), "settings": dict(sample.settings)}

@@ -1,0 +1,1 @@
+"""The subcommands that need theory alone: `add_arguments(parser)` and `execute(options)`."""

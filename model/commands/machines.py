@@ -1,0 +1,72 @@
+"""`tokroof machines`: the machines that can be predicted for, and their constants."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from model.commands.table import table
+from model.profile import Profile
+from model.profile_store import machine_names, named_profile
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `machines`."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="show one machine's constants")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """List, or show one."""
+    names = machine_names() if options.name is None else [options.name]
+    profiles = [named_profile(name) for name in names]
+    if options.json:
+        print(json.dumps([as_json(profile) for profile in profiles], indent=2))
+        return 0
+    if options.name is None:
+        rows = [
+            [
+                p.name,
+                p.chip,
+                p.runtime,
+                p.origin.label,
+                str(len(p.samples)),
+                f"{100 * p.residual_log:.1f} %",
+            ]
+            for p in profiles
+        ]
+        print(table(["name", "chip", "runtime", "origin", "samples", "residual"], rows))
+        return 0
+    print(constants_text(profiles[0]))
+    return 0
+
+
+def constants_text(profile: Profile) -> str:
+    """Every constant with its standard error, unit and origin."""
+    rows = [
+        [name, f"{c.value:.4g}", f"{c.stderr:.2g}", c.unit, c.origin.label]
+        for name, c in profile.constants.items()
+    ]
+    title = f"{profile.name}: {profile.chip}, {profile.runtime}, calibrated {profile.created}"
+    return title + "\n" + table(["constant", "value", "stderr", "unit", "origin"], rows)
+
+
+def as_json(profile: Profile) -> dict[str, Any]:
+    """One machine in the schema of `machines --json`."""
+    return {
+        "name": profile.name,
+        "chip": profile.chip,
+        "runtime": profile.runtime,
+        "origin": profile.origin.label,
+        "n_samples": len(profile.samples),
+        "constants": {
+            name: {
+                "value": constant.value,
+                "stderr": constant.stderr,
+                "unit": constant.unit,
+                "origin": constant.origin.label,
+            }
+            for name, constant in profile.constants.items()
+        },
+    }

@@ -1,0 +1,179 @@
+r"""The price of a forward pass: M rows through every layer, at a context.
+
+.. math::
+
+   t_{device} = \underbrace{t_{pass} + \sum_{layers} t_{layer} + \sum_{products} t_{kernel}}
+                _{dispatch}
+              + \underbrace{\sum t_{memory}(W)}_{weights} + \underbrace{\sum t_{memory}(KV)}_{kv}
+              + \underbrace{\sum (t_{product} - t_{memory}) + M (L h\, e + V l)}_{arithmetic}
+
+Matrices that read the same input (query, key and value; gate and up) run side by side on the
+devices MLX supports, so they are priced as one product with their columns added. The head is
+read at every pass; an untied input embedding is a gather of M rows and costs nothing. Arithmetic
+is what a pass takes beyond reading: zero for a perfectly memory-bound pass.
+
+The estimate lies between two bounds: perfect overlap of reading and arithmetic in every product,
+and none at all (at most twice as long).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import final
+
+import numpy as np
+
+from model.architecture import Attention, Experts, Siblings
+from model.checkpoint import Checkpoint, Formats
+from model.machine import Machine
+from model.moe import unique_experts
+from model.overlap import overlapped
+from model.row_law import Product, ProductTime, shape_of
+from model.units import Quantity
+
+
+class Bound(StrEnum):
+    """What takes the largest share of the time."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    OVERHEAD = "overhead"
+    DRAFT = "draft"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PassCost:
+    """Device time of one pass in named parts that sum to `device_s`, and what the host spends.
+
+    Everything in seconds; arrays broadcast over rows, contexts or draws.
+    """
+
+    weights_s: Quantity
+    kv_s: Quantity
+    arithmetic_s: Quantity
+    dispatch_s: Quantity
+    lower_s: Quantity
+    upper_s: Quantity
+    build_s: Quantity
+    submit_s: Quantity
+
+    @property
+    def device_s(self) -> Quantity:
+        """Time the device is busy with this pass."""
+        return self.weights_s + self.kv_s + self.arithmetic_s + self.dispatch_s
+
+    @property
+    def host_s(self) -> Quantity:
+        """Time the host is busy with this pass."""
+        return self.build_s + self.submit_s
+
+
+def forward_pass(
+    checkpoint: Checkpoint, machine: Machine, *, rows: Quantity, context: Quantity
+) -> PassCost:
+    """Price one pass of `rows` tokens with `context` tokens in the cache.
+
+    Raises:
+        InputError: the machine has no row law for one of the checkpoint's weight formats.
+    """
+    architecture, device, host = checkpoint.architecture, machine.device, machine.host
+    head = siblings_time(machine, checkpoint.head_siblings, checkpoint.head_formats, rows)
+    weights: list[tuple[int, ProductTime]] = [(1, head)]
+    caches: list[tuple[int, ProductTime]] = []
+    kernels = 1
+    for layer, count, formats in checkpoint.layer_kinds:
+        products = [siblings_time(machine, each, formats, rows) for each in layer.siblings]
+        if layer.experts is not None:
+            products += experts_times(machine, layer.experts, formats, rows)
+        weights += [(count, time) for time in products]
+        caches.append((count, attention_time(machine, layer.attention, rows, context)))
+        kernels += count * (len(products) + 1)
+    layers = len(architecture.layers)
+    dispatch_s = device.pass_s + layers * device.layer_s + kernels * device.kernel_s
+    elements_s = rows * (
+        layers * architecture.hidden_size * device.element_s
+        + architecture.vocab_size * device.logit_s
+    )
+    both = weights + caches
+    weights_s = total(weights, lambda time: time.memory_s)
+    kv_s = total(caches, lambda time: time.memory_s)
+    products_s = total(both, lambda time: time.total_s)
+    lower_s = total(both, lambda time: np.maximum(time.memory_s, time.arithmetic_s))
+    upper_s = total(both, lambda time: time.memory_s + time.arithmetic_s)
+    return PassCost(
+        weights_s=weights_s,
+        kv_s=kv_s,
+        arithmetic_s=products_s - weights_s - kv_s + elements_s,
+        dispatch_s=dispatch_s,
+        lower_s=lower_s + dispatch_s + elements_s,
+        upper_s=upper_s + dispatch_s + elements_s,
+        build_s=layers * host.build_layer_s + host.build_pass_s,
+        submit_s=layers * host.submit_layer_s + host.submit_pass_s,
+    )
+
+
+def siblings_time(
+    machine: Machine, siblings: Siblings, formats: Formats, rows: Quantity
+) -> ProductTime:
+    """Price matrices that read the same input as one product of all their columns."""
+    matrices = siblings.matrices
+    columns = sum(matrix.columns for matrix in matrices)
+    depth = matrices[0].depth
+    stored_as = formats[matrices[0].name]
+    read_bytes = sum(formats[each.name].matrix_bytes(each.columns, depth) for each in matrices)
+    law = machine.law(stored_as, shape_of(depth=depth, columns=columns))
+    return law.time(Product(read_bytes=read_bytes, depth=depth, columns=columns), rows)
+
+
+def experts_times(
+    machine: Machine, experts: Experts, formats: Formats, rows: Quantity
+) -> list[ProductTime]:
+    """Price a router and its routed experts: bytes of the distinct ones, arithmetic of all pairs.
+
+    Every (row, expert) pair is a product of one row, whatever the regimes of dense matrices.
+    """
+    router = Siblings(name="router", matrices=(experts.router,))
+    times = [siblings_time(machine, router, formats, rows)]
+    distinct = unique_experts(num_experts=experts.num_experts, top_k=experts.top_k, rows=rows)
+    pairs = rows * experts.top_k
+    for siblings in experts.siblings:
+        columns = sum(matrix.columns for matrix in siblings.matrices)
+        depth = siblings.matrices[0].depth
+        stored_as = formats[siblings.matrices[0].name]
+        law = machine.law(stored_as, shape_of(depth=depth, columns=columns))
+        one = law.time(
+            Product(
+                read_bytes=stored_as.matrix_bytes(columns, depth), depth=depth, columns=columns
+            ),
+            1,
+        )
+        memory_s, arithmetic_s = distinct * one.memory_s, pairs * one.arithmetic_s
+        total_s = overlapped(memory_s, arithmetic_s, law.overlap)
+        times.append(ProductTime(memory_s=memory_s, arithmetic_s=arithmetic_s, total_s=total_s))
+    return times
+
+
+def attention_time(
+    machine: Machine, attention: Attention, rows: Quantity, context: Quantity
+) -> ProductTime:
+    """Price one layer's attention: the cache is the matrix, the context its depth."""
+    cached = attention.cached_tokens(context)
+    cache = Product(
+        read_bytes=cached * attention.kv_bytes_per_token(machine.activation_bytes),
+        depth=cached,
+        columns=2.0 * attention.query_heads * attention.head_dim,
+    )
+    return machine.attention.time(cache, rows)
+
+
+def total(
+    counted: list[tuple[int, ProductTime]], cost_s: Callable[[ProductTime], Quantity]
+) -> Quantity:
+    """Sum one cost over products that each occur a number of times."""
+    seconds: Quantity = 0.0
+    for count, time in counted:
+        seconds = seconds + count * cost_s(time)
+    return seconds

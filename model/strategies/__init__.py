@@ -1,0 +1,1 @@
+"""Strategies: each turns forward passes into output tokens, and states its equation."""

@@ -1,0 +1,133 @@
+"""The fit of row laws: planted kernels come back, and noise is not learned by heart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from calibrate.fit.law_fit import fit_law, residuals_log
+from calibrate.fit.observations import Observations
+from model.row_law import Product, Regime, RowLaw
+
+ROWS = (*range(1, 21), 24, 32, 48, 64)
+SHAPES = ((4096, 4096), (2048, 2048))
+
+
+def regime(first_row: int, tile_rows: float, **changes: float | bool) -> Regime:
+    fields: dict[str, float | bool] = {
+        "pads": False,
+        "bandwidth_bytes_per_s": 1e11,
+        "flops_per_s": 1e12,
+        "reread": 0.0,
+        "fill_columns": 0.0,
+    }
+    return Regime(first_row=first_row, tile_rows=tile_rows, **(fields | changes))  # pyright: ignore[reportArgumentType]
+
+
+def measured(law: RowLaw, *, noise: float, bits: float = 4.5, seed: int = 5) -> Observations:
+    """Timings of `law` with multiplicative noise."""
+    cells = [(row, depth, columns) for depth, columns in SHAPES for row in ROWS]
+    rows, depth, columns = (np.array(values, dtype=float) for values in zip(*cells, strict=True))
+    read_bytes = depth * columns * bits / 8
+    seconds = np.array(
+        [
+            float(
+                law.time(
+                    Product(read_bytes=read_bytes[i], depth=depth[i], columns=columns[i]),
+                    int(rows[i]),
+                ).total_s
+            )
+            for i in range(len(rows))
+        ]
+    )
+    scatter = np.random.default_rng(seed).normal(scale=noise, size=len(rows))
+    return Observations(
+        rows=rows,
+        read_bytes=read_bytes,
+        depth=depth,
+        columns=columns,
+        seconds=seconds * np.exp(scatter),
+        sigma_log=np.full(len(rows), max(noise, 0.02)),
+    )
+
+
+PLANTED = {
+    "MLX on a CPU: one kernel, a row at a time": RowLaw(
+        overlap=math.inf,
+        rows_measured=64,
+        regimes=(regime(1, 1.0, bandwidth_bytes_per_s=1e15, flops_per_s=2e9),),
+    ),
+    "MLX on M3 since 0.32: tiles of five, then padded tiles of 32": RowLaw(
+        overlap=math.inf,
+        rows_measured=64,
+        regimes=(regime(1, 5.0, reread=1.0), regime(13, 32.0, pads=True, flops_per_s=2.5e12)),
+    ),
+    "MLX on CUDA: a row at a time, then tiles that fill at 8192 columns": RowLaw(
+        overlap=math.inf,
+        rows_measured=64,
+        regimes=(
+            regime(1, 1.0, bandwidth_bytes_per_s=3e12, flops_per_s=3.6e12),
+            regime(
+                8,
+                16.0,
+                pads=True,
+                flops_per_s=3e13,
+                fill_columns=8192.0,
+                bandwidth_bytes_per_s=3e12,
+            ),
+        ),
+    ),
+    "a flat one": RowLaw(overlap=2.0, rows_measured=64, regimes=(regime(1, math.inf),)),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_planted_laws_are_predicted_back(name: str, noise: float) -> None:
+    """The curve comes back at every row that was timed, for both shapes."""
+    planted = PLANTED[name]
+    law = fit_law(measured(planted, noise=noise))
+    rows = np.array(ROWS)
+    for depth, columns in SHAPES:
+        product = Product(read_bytes=depth * columns * 4.5 / 8, depth=depth, columns=columns)
+        truth = np.asarray(planted.time(product, rows).total_s)
+        fitted = np.asarray(law.time(product, rows).total_s)
+        assert np.max(np.abs(np.log(fitted / truth))) < 0.04
+
+
+def test_boundaries_are_found_where_they_were_planted() -> None:
+    planted = PLANTED["MLX on M3 since 0.32: tiles of five, then padded tiles of 32"]
+    law = fit_law(measured(planted, noise=0.005))
+    assert [each.first_row for each in law.regimes] == [1, 13]
+    wide = law.regimes[0]
+    assert wide.tile_rows == 5.0
+    assert wide.flops_per_s == pytest.approx(1e12, rel=0.03)
+    assert wide.bandwidth_bytes_per_s == pytest.approx(1e11, rel=0.03)
+
+
+def test_noise_alone_makes_no_regimes() -> None:
+    """A per-row law with 3 % scatter stays one regime, whatever the seed."""
+    planted = PLANTED["MLX on a CPU: one kernel, a row at a time"]
+    for seed in range(3):
+        law = fit_law(measured(planted, noise=0.03, seed=seed))
+        assert len(law.regimes) == 1
+        assert law.regimes[0].tile_rows == 1.0
+
+
+def test_known_boundaries_are_kept_even_where_the_data_would_not_ask_for_them() -> None:
+    planted = PLANTED["a flat one"]
+    law = fit_law(measured(planted, noise=0.0), boundaries=(8, 33))
+    assert [each.first_row for each in law.regimes] == [1, 8, 48]
+    assert np.max(np.abs(residuals_log(law, measured(planted, noise=0.0)))) < 0.02
+
+
+def test_a_device_that_is_not_filled_shows_in_matrices_that_were_not_timed() -> None:
+    """Half as narrow and twice as deep: the time follows the depth, not the weights."""
+    planted = PLANTED["MLX on CUDA: a row at a time, then tiles that fill at 8192 columns"]
+    law = fit_law(measured(planted, noise=0.005))
+    unseen = Product(read_bytes=8192 * 1024 * 4.5 / 8, depth=8192, columns=1024)
+    for rows in (8, 12, 16):
+        fitted, truth = (float(each.time(unseen, rows).total_s) for each in (law, planted))
+        assert fitted == pytest.approx(truth, rel=0.05)

@@ -1,0 +1,101 @@
+"""Progress: limits, closed form against a seeded simulation, and conversions that round-trip."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.acceptance import (
+    Acceptance,
+    from_accepted_fraction,
+    from_draft_share,
+    from_tokens_per_pass,
+    tokens_per_pass,
+)
+from model.errors import InputError
+
+probabilities = st.floats(min_value=0.0, max_value=1.0)
+lengths = st.integers(min_value=1, max_value=16)
+
+
+class TestLimits:
+    """What no draft, a useless draft and a perfect draft commit."""
+
+    @given(lengths)
+    def test_a_useless_draft_yields_the_targets_own_token(self, k: int) -> None:
+        assert Acceptance(by_position=(0.0,)).tokens_per_pass(k) == 1.0
+
+    @given(lengths)
+    def test_a_perfect_draft_yields_all_and_the_bonus(self, k: int) -> None:
+        assert Acceptance(by_position=(1.0,)).tokens_per_pass(k) == k + 1
+        assert float(tokens_per_pass(1.0, k)) == k + 1
+
+    @given(probabilities)
+    def test_no_draft_is_one_token(self, acceptance: float) -> None:
+        assert float(tokens_per_pass(acceptance, 0)) == pytest.approx(1.0)
+
+    @given(st.floats(min_value=0.0, max_value=1e-5), lengths)
+    def test_the_closed_form_keeps_its_digits_near_one(self, gap: float, k: int) -> None:
+        exact = sum((1.0 - gap) ** j for j in range(k + 1))
+        assert float(tokens_per_pass(1.0 - gap, k)) == pytest.approx(exact, rel=1e-9)
+
+    @given(probabilities, lengths)
+    def test_positions_with_one_rate_are_the_closed_form(self, rate: float, k: int) -> None:
+        by_position = Acceptance(by_position=(rate,)).tokens_per_pass(k)
+        assert by_position == pytest.approx(float(tokens_per_pass(rate, k)), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rates", "k"), [((0.8,), 4), ((0.9, 0.7, 0.5, 0.3), 4), ((0.6,), 1), ((0.95, 0.9), 8)]
+)
+def test_closed_form_equals_a_seeded_simulation(rates: tuple[float, ...], k: int) -> None:
+    """Accept from the left until a coin says no, then take the target's own token."""
+    acceptance = Acceptance(by_position=rates)
+    padded = np.array([rates[min(i, len(rates) - 1)] for i in range(k)])
+    coins = np.random.default_rng(7).random((200_000, k)) < padded
+    committed = 1 + np.cumprod(coins, axis=1).sum(axis=1)
+    error = 4 * committed.std() / np.sqrt(len(committed))
+    assert committed.mean() == pytest.approx(acceptance.tokens_per_pass(k), abs=error)
+    full = np.all(coins, axis=1).mean()
+    assert full == pytest.approx(acceptance.all_accepted(k), abs=0.005)
+
+
+class TestConversions:
+    """Four names, one acceptance."""
+
+    def test_worked_numbers(self) -> None:
+        """alpha = 0.8 and k = 4: 3.36 tokens per pass, 0.590 of drafted, 0.703 of output."""
+        assert float(tokens_per_pass(0.8, 4)) == pytest.approx(3.3616)
+        assert from_accepted_fraction(0.5904, 4) == pytest.approx(0.8, rel=1e-9)
+        assert from_draft_share(2.3616 / 3.3616, 4) == pytest.approx(0.8, rel=1e-9)
+
+    @given(st.floats(min_value=0.01, max_value=0.999), lengths)
+    def test_round_trips(self, acceptance: float, k: int) -> None:
+        tokens = float(tokens_per_pass(acceptance, k))
+        assert from_tokens_per_pass(tokens, k) == pytest.approx(acceptance, abs=1e-7)
+        assert from_accepted_fraction((tokens - 1) / k, k) == pytest.approx(acceptance, abs=1e-7)
+        assert from_draft_share((tokens - 1) / tokens, k) == pytest.approx(acceptance, abs=1e-7)
+
+    @pytest.mark.parametrize(
+        ("convert", "value", "line"),
+        [
+            (from_tokens_per_pass, 6.0, "6 tokens per pass: is impossible with draft length 4"),
+            (from_tokens_per_pass, 0.5, "0.5 tokens per pass: is impossible"),
+            (from_accepted_fraction, 1.2, "accepted fraction 1.2: is not a share"),
+            (from_draft_share, 0.9, "draft share 0.9: is impossible with draft length 4"),
+        ],
+    )
+    def test_numbers_that_no_acceptance_gives_are_refused(
+        self, convert: object, value: float, line: str
+    ) -> None:
+        assert callable(convert)
+        with pytest.raises(InputError, match=line):
+            convert(value, 4)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), float("inf")])
+def test_acceptance_outside_its_range_is_refused(value: float) -> None:
+    with pytest.raises(InputError, match="is not a probability"):
+        Acceptance(by_position=(value,))

@@ -1,0 +1,165 @@
+"""`predict`, `break-even` and `machines`: the schema, the numbers, and every refusal in a line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tokroof
+from model.catalog import packaged_profile_text
+from model.profile_store import choose_profile, machine_names
+
+PAIR = ["llama-3.1-8b", "--format", "4bit", "--draft", "llama-3.2-1b"]
+PREDICTION_KEYS = {
+    "strategy",
+    "settings",
+    "tokens_per_s",
+    "interval_90",
+    "speedup",
+    "speedup_interval_90",
+    "tokens_per_pass",
+    "round_s",
+    "parts_s",
+    "bound",
+    "verdict",
+    "fits",
+    "working_set_bytes",
+    "origin",
+    "warnings",
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
+    return tmp_path
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert tokroof.main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_predict_answers_in_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answer(capsys, "predict", *PAIR, "--draft-length", "4", "--acceptance", "0.7")
+    assert {"target", "machine", "context", "predictions"} <= document.keys()
+    plain, speculative = document["predictions"]
+    assert plain.keys() == PREDICTION_KEYS
+    assert [plain["strategy"], speculative["strategy"]] == ["plain", "speculative"]
+    assert speculative["settings"]["draft_length"] == 4
+    for prediction in (plain, speculative):
+        total = sum(prediction["parts_s"].values())
+        assert total == pytest.approx(prediction["round_s"], rel=1e-9)
+
+
+def test_without_a_draft_length_the_best_one_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = answer(capsys, "predict", *PAIR, "--acceptance", "0.7")["predictions"][1]
+    for length in ("1", "2", "3", "4"):
+        other = answer(capsys, "predict", *PAIR, "--acceptance", "0.7", "--draft-length", length)
+        assert chosen["speedup"] >= other["predictions"][1]["speedup"]
+
+
+def test_the_four_names_of_acceptance_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = {
+        "--acceptance": "0.8",
+        "--accepted-fraction": "0.5904",
+        "--tokens-per-pass": "3.3616",
+        "--draft-share": str(2.3616 / 3.3616),
+    }
+    speeds = [
+        answer(capsys, "predict", *PAIR, "--draft-length", "4", flag, value)["predictions"][1]
+        for flag, value in asked.items()
+    ]
+    for each in speeds:
+        assert each["tokens_per_s"] == pytest.approx(speeds[0]["tokens_per_s"], rel=1e-6)
+
+
+def test_break_even_is_where_predict_says_one(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answer(capsys, "break-even", *PAIR, "--draft-length", "3")
+    needed = document["break_even"][0]["break_even_acceptance"]
+    predicted = answer(
+        capsys, "predict", *PAIR, "--draft-length", "3", "--acceptance", str(needed)
+    )["predictions"][1]
+    assert predicted["speedup"] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_machines_lists_constants_with_unit_and_origin(capsys: pytest.CaptureFixture[str]) -> None:
+    machines = answer(capsys, "machines")
+    assert "m3-10core-16gb" in [machine["name"] for machine in machines]
+    for machine in machines:
+        assert {"name", "chip", "runtime", "origin", "n_samples", "constants"} <= machine.keys()
+        for constant in machine["constants"].values():
+            assert constant.keys() == {"value", "stderr", "unit", "origin"}
+
+
+def test_text_answers_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tokroof.main(["predict", *PAIR, "--acceptance", "0.7", "--draft-length", "2"]) == 0
+    shown = capsys.readouterr()
+    assert "speculative k=2" in shown.out
+    assert "was never calibrated" in shown.err
+    assert tokroof.main(["break-even", *PAIR, "--acceptance", "0.7"]) == 0
+    assert "best: k=2" in capsys.readouterr().out
+    assert tokroof.main(["machines", "m3-10core-16gb"]) == 0
+    assert "affine.wide.1.flops_per_s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["predict", "lama-3.1-8b"], "did you mean llama-3.1-8b"),
+        (["predict", "llama-3.1-8b", "--machine", "m3-10core"], "did you mean m3-10core-16gb"),
+        (["predict", "llama-3.1-8b", "--machine", "nowhere/p.json"], "is no such file"),
+        (["predict", *PAIR, "--acceptance", "1.5"], "acceptance 1.5: is not a probability"),
+        (["predict", *PAIR, "--acceptance", "-0.1"], "acceptance -0.1: is not a probability"),
+        (["predict", *PAIR, "--acceptance", "often"], "--acceptance often: is not a number"),
+        (["predict", *PAIR, "--acceptance", "nan"], "--acceptance nan: is not a number"),
+        (["predict", *PAIR, "--acceptance", "0.5", "--draft-length", "0"], "--draft-length 0: is"),
+        (
+            ["predict", *PAIR, "--acceptance", "0.5", "--draft-length", "1000000000"],
+            "give a whole number 1..64",
+        ),
+        (["predict", *PAIR], "comes without a word on how often it is right"),
+        (["predict", *PAIR, "--draft-share", "0.5"], "depends on the draft length"),
+        (["predict", *PAIR, "--acceptance", "0.5", "--context", "many"], "--context many: is out"),
+        (["predict", "llama-3.1-8b", "--context", "999999"], "is beyond the 131072 tokens"),
+        (
+            ["predict", "llama-3.1-8b", "--draft", "qwen3-0.6b", "--acceptance", "0.5"],
+            "has a vocabulary of 151936 tokens",
+        ),
+        (["predict", "llama-3.1-70b", "--format", "4bit"], "GB too much"),
+        (["predict", "llama-3.1-8b", "--format", "9bit"], "format '9bit': is not a weight format"),
+        (["machines", "m4"], "machine 'm4': is not known"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_two(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], line: str
+) -> None:
+    assert tokroof.main(arguments) == 2
+    shown = capsys.readouterr()
+    assert line in shown.err
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""
+
+
+def test_what_does_not_fit_says_so_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tokroof.main(["predict", "llama-3.1-70b", "--format", "4bit", "--json"]) == 2
+    shown = capsys.readouterr()
+    prediction = json.loads(shown.out)["predictions"][0]
+    assert prediction["fits"] is False
+    assert prediction["tokens_per_s"] is None
+    assert "GB too much" in shown.err
+
+
+def test_the_last_calibration_is_the_default_machine(home: Path) -> None:
+    folder = home / "profiles"
+    folder.mkdir()
+    text = packaged_profile_text("m3-10core-16gb").replace('"m3-10core-16gb"', '"mine"', 1)
+    (folder / "mine.json").write_text(text)
+    choice = choose_profile(None)
+    assert choice.profile.name == "mine"
+    assert choice.note == "machine: last calibration, mine"
+    assert machine_names()[0] == "mine"
+    assert choose_profile("MINE").profile.name == "mine"
