@@ -1,15 +1,16 @@
-r"""Draws of fitted constants: a Bayesian bootstrap, one Gauss-Newton step deep.
+r"""Draws of fitted constants: a parametric bootstrap, one Gauss-Newton step deep.
 
-Each replicate weights the timings by independent exponential numbers of mean one (Rubin, 1981):
-unlike resampling, no regime ever loses its last timing. The refit of a replicate starts at the
+Each replicate is what the timings could have been: the fitted curve with fresh log-normal noise
+of the scatter that was seen. (Resampling the timings themselves would call a constant certain
+whenever as few timings as unknowns determine it.) The refit of a replicate starts at the
 optimum, so one Gauss-Newton step gets it right to first order (Davidson and MacKinnon, 1999):
 
 .. math:: \theta_b = \hat\theta
-          + (J^T W_b J + \lambda I)^{-1} J^T W_b\, r_b
+          + (J^T S^{-2} J + \lambda^{-2})^{-1} (J^T S^{-2} r_b + \lambda^{-1} \eta_b)
 
-on log constants, with J the derivative of log times and :math:`\lambda` a unit-width prior in
-units of the scatter: a constant the timings do not see moves within a factor of e, not off to
-infinity. A constant whose value is zero stays zero; the step ends at three widths of the prior.
+on log constants, with J the derivative of log times, S the scatter, :math:`\lambda = 2` the width
+of a prior (a factor of 7) and :math:`\eta_b` its own noise: a constant the timings do not see is
+as uncertain as that. A constant whose value is zero stays zero.
 """
 
 from __future__ import annotations
@@ -21,15 +22,9 @@ import numpy as np
 from model.units import Array
 
 DRAWS = 100
-SEED = 20261129
-LARGEST_STEP_LOG = 3.0
+PRIOR_WIDTH_LOG = 2.0
+LARGEST_STEP_LOG = 5.0
 DIFFERENCE_LOG = 1e-4
-
-
-def replicate_weights(timings: int, *, draws: int = DRAWS, seed: int = SEED) -> Array:
-    """Weights of shape (draws, timings): exponential, of mean one in each replicate."""
-    weights = np.random.default_rng(seed).exponential(size=(draws, timings))
-    return weights / weights.mean(axis=1, keepdims=True)
 
 
 def drawn(
@@ -37,8 +32,8 @@ def drawn(
     predict_s: Callable[[Array], Array],
     seconds: Array,
     sigma_log: Array,
-    weights: Array,
     *,
+    seed: int,
     reference_s: Array | None = None,
 ) -> Array:
     """Constants refitted to each replicate: shape (draws, constants).
@@ -54,15 +49,16 @@ def drawn(
         moved = values.copy()
         moved[index] *= np.exp(DIFFERENCE_LOG)
         jacobian[:, column] = (np.log(predict_s(moved)) - np.log(predicted)) / DIFFERENCE_LOG
-    reference = np.broadcast_to(predicted, weights.shape) if reference_s is None else reference_s
-    residuals = np.log(seconds) - np.log(reference)
-    scatter = max(float(np.sqrt(np.mean((np.log(seconds / predicted)) ** 2))), 1e-3)
-    inverse = np.sqrt(weights) / np.maximum(sigma_log, scatter)
-    scaled: Array = inverse[:, :, None] * jacobian
-    normal = np.einsum("dti,dtj->dij", scaled, scaled) + np.eye(len(free))
-    gradient = np.einsum("dti,dt->di", scaled, inverse * residuals)
-    steps: Array = np.linalg.solve(normal, gradient[..., None])[..., 0]
-    steps = np.clip(steps, -LARGEST_STEP_LOG, LARGEST_STEP_LOG)
-    result = np.tile(values, (len(weights), 1))
+    left = float(np.sqrt(np.mean(np.log(seconds / predicted) ** 2)))
+    scatter = np.maximum(sigma_log, left)
+    generator = np.random.default_rng(seed)
+    noise = generator.standard_normal((DRAWS, len(seconds)))
+    prior_noise = generator.standard_normal((DRAWS, len(free))) / PRIOR_WIDTH_LOG
+    shift = 0.0 if reference_s is None else np.log(reference_s / predicted) / scatter
+    scaled: Array = jacobian / scatter[:, None]
+    normal: Array = scaled.T @ scaled + np.eye(len(free)) / PRIOR_WIDTH_LOG**2
+    gradient: Array = (noise - shift) @ scaled + prior_noise
+    steps = np.clip(np.linalg.solve(normal, gradient.T).T, -LARGEST_STEP_LOG, LARGEST_STEP_LOG)
+    result = np.tile(values, (DRAWS, 1))
     result[:, free] *= np.exp(steps)
     return result

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
+from zlib import crc32
 
 import numpy as np
 
-from calibrate.fit.bootstrap import drawn, replicate_weights
+from calibrate.fit.bootstrap import drawn
 from calibrate.fit.law_fit import fit_law
 from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
 from calibrate.samples import Sample
@@ -142,13 +143,12 @@ def draw_rates(form: LawForm, law: RowLaw, observations: Observations) -> dict[s
         times = assembled.time(observations.product, observations.rows)
         return np.asarray(times.total_s, dtype=float)
 
-    weights = replicate_weights(len(observations.rows))
     draws = drawn(
         np.array(list(values.values())),
         predict_s,
         observations.seconds,
         observations.sigma_log,
-        weights,
+        seed=crc32(form.name.encode()),
     )
     return {
         name: Constant(

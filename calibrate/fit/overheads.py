@@ -14,7 +14,9 @@ linear likewise. The ways to run passes then give equations that no other probe 
 * decode: :math:`\max(device, build + submit)`
 * awaited: :math:`build + \max(device, submit) + sync`
 
-All are fitted together by least squares on log times, no constant below zero.
+All are fitted together by least squares on log times and log constants, each with a prior a
+factor of 7 wide, so that a constant which the timings do not see keeps a sane value instead of
+being driven to zero by noise.
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
+from zlib import crc32
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from calibrate.fit.bootstrap import drawn, replicate_weights
+from calibrate.fit.bootstrap import PRIOR_WIDTH_LOG, drawn
 from calibrate.fit.laws import sigmas_log
 from calibrate.samples import Sample
 from model.checkpoint import Checkpoint
@@ -35,6 +38,7 @@ from model.constant import Constant, Origin
 from model.forward import PassCost, forward_pass
 from model.machine import Device, Host, Machine
 from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS
+from model.row_law import Product
 from model.units import Array
 from model.weight_format import weight_format
 
@@ -49,8 +53,18 @@ DIMENSIONS = (
     ("vocab_size", "vocab"),
     ("num_hidden_layers", "layers"),
 )
-START_S = {"element_s": 1e-12, "logit_s": 1e-12}
-ORDINARY_START_S = 1e-5
+PRIOR_KERNELS = {"layer_s": 20.0, "pass_s": 20.0}
+"""Small kernels in a decoder layer, and in a pass outside its layers."""
+PRIOR_BYTES = {"element_s": 40.0, "logit_s": 20.0}
+"""Bytes that a layer moves per hidden unit, and sampling per logit."""
+PRIOR_HOST_S = {
+    "build_layer_s": 4e-5,
+    "build_pass_s": 1e-4,
+    "submit_layer_s": 4e-5,
+    "submit_pass_s": 1e-4,
+    "sync_s": 1e-4,
+}
+"""About 40 operations a layer, 1 us each to build and to submit (mlx issue 4521)."""
 PASS_PROBES = ("layers", "host")
 
 
@@ -96,23 +110,23 @@ def fit_overheads(
     seconds = np.array([sample.seconds for sample in passes])
     sigma_log = sigmas_log(list(passes))
     timings = pass_timings(passes, machine)
-    start = np.array([START_S.get(name, ORDINARY_START_S) for name in UNKNOWNS])
+    prior = prior_values(machine)
 
-    def residuals(scaled: Array) -> Array:
-        return np.log(timings.predict_s(scaled * start) / seconds) / sigma_log
+    def residuals(steps_log: Array) -> Array:
+        predicted_s = timings.predict_s(prior * np.exp(steps_log))
+        missed = np.log(predicted_s / seconds) / sigma_log
+        return np.concatenate([missed, steps_log / PRIOR_WIDTH_LOG])
 
-    # The scale is absorbed in `start`; a robust loss keeps one disturbed probe from ruling.
-    solution = least_squares(
-        residuals, np.ones(len(UNKNOWNS)), bounds=(0.0, np.inf), loss="soft_l1", max_nfev=2000
-    )
-    values = np.where(solution.x < 1e-6, 0.0, solution.x) * start
+    # A robust loss keeps one disturbed probe from ruling.
+    solution = least_squares(residuals, np.zeros(len(UNKNOWNS)), loss="soft_l1", max_nfev=2000)
+    values = prior * np.exp(np.asarray(solution.x, dtype=float))
     reference_s = pass_timings(passes, sampled).predict_s(values)
     draws = drawn(
         values,
         timings.predict_s,
         seconds,
         sigma_log,
-        replicate_weights(len(passes)),
+        seed=crc32(b"overheads"),
         reference_s=reference_s,
     )
     constants = {
@@ -129,6 +143,18 @@ def fit_overheads(
     whole = np.array([sample.probe == "layers" for sample in passes])
     residual_log = float(np.sqrt(np.mean(left_log[whole] ** 2))) if whole.any() else 0.1
     return constants, residual_log
+
+
+def prior_values(machine: Machine) -> Array:
+    """What the unknowns are about on a device of this kernel floor and reading speed."""
+    product = Product(read_bytes=2**20, depth=1024, columns=1024)
+    law = next(iter(machine.laws.values()))
+    byte_s = float(law.time(product, 1).total_s) / 2**20
+    guesses = PRIOR_HOST_S | {
+        name: kernels * float(machine.device.kernel_s) for name, kernels in PRIOR_KERNELS.items()
+    }
+    guesses |= {name: moved * byte_s for name, moved in PRIOR_BYTES.items()}
+    return np.array([guesses[name] for name in UNKNOWNS])
 
 
 def pass_timings(passes: Sequence[Sample], machine: Machine) -> PassTimings:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrate.fit.bootstrap import drawn, replicate_weights
+from calibrate.fit.bootstrap import DRAWS, drawn
 from model.units import Array
 
 SIZES = np.linspace(1.0, 10.0, 40)
+TRUTH = np.array([1.0, 2.0])
 
 
 def predict_s(values: Array) -> Array:
@@ -16,59 +17,52 @@ def predict_s(values: Array) -> Array:
     return values[0] + values[1] * SIZES
 
 
-def test_weights_are_exponential_of_mean_one() -> None:
-    weights = replicate_weights(200, draws=50)
-    assert weights.shape == (50, 200)
-    np.testing.assert_allclose(weights.mean(axis=1), 1.0)
-    assert float(weights.std()) == pytest.approx(1.0, abs=0.05)
-
-
 def test_draws_scatter_as_the_estimator_does() -> None:
     """The slope of 40 timings with 5 % noise, refitted to fresh noise 300 times."""
-    truth = np.array([1.0, 2.0])
     generator = np.random.default_rng(11)
     estimates: list[float] = []
     for _ in range(300):
-        seconds = predict_s(truth) * np.exp(generator.normal(scale=0.05, size=len(SIZES)))
+        seconds = predict_s(TRUTH) * np.exp(generator.normal(scale=0.05, size=len(SIZES)))
         design = np.stack([np.ones_like(SIZES), SIZES], axis=1) / seconds[:, None]
-        estimates.append(np.linalg.lstsq(design, np.ones_like(SIZES), rcond=None)[0][1])
-    seconds = predict_s(truth) * np.exp(generator.normal(scale=0.05, size=len(SIZES)))
-    draws = drawn(
-        truth, predict_s, seconds, np.full(len(SIZES), 0.05), replicate_weights(len(SIZES))
-    )
-    assert float(draws[:, 1].std()) == pytest.approx(float(np.std(estimates)), rel=0.5)
+        estimates.append(float(np.linalg.lstsq(design, np.ones_like(SIZES), rcond=None)[0][1]))
+    seconds = predict_s(TRUTH) * np.exp(generator.normal(scale=0.05, size=len(SIZES)))
+    draws = drawn(TRUTH, predict_s, seconds, np.full(len(SIZES), 0.05), seed=1)
+    assert draws.shape == (DRAWS, 2)
+    assert float(draws[:, 1].std()) == pytest.approx(float(np.std(estimates)), rel=0.25)
 
 
-def test_a_constant_the_timings_do_not_see_stays_within_its_prior() -> None:
+def test_the_same_seed_gives_the_same_draws() -> None:
+    arguments = (TRUTH, predict_s, predict_s(TRUTH), np.full(len(SIZES), 0.02))
+    np.testing.assert_array_equal(drawn(*arguments, seed=3), drawn(*arguments, seed=3))
+    assert not np.array_equal(drawn(*arguments, seed=3), drawn(*arguments, seed=4))
+
+
+def test_as_many_timings_as_unknowns_do_not_make_a_constant_certain() -> None:
+    def two(values: Array) -> Array:
+        return values * np.array([3.0, 5.0])
+
+    draws = drawn(TRUTH, two, two(TRUTH), np.full(2, 0.03), seed=2)
+    assert np.std(np.log(draws), axis=0) == pytest.approx(0.03, rel=0.2)
+
+
+def test_a_constant_the_timings_do_not_see_is_as_uncertain_as_its_prior() -> None:
     def blind(values: Array) -> Array:
         return values[0] * SIZES + 0.0 * values[1]
 
-    draws = drawn(
-        np.array([2.0, 7.0]),
-        blind,
-        2.0 * SIZES * np.exp(np.random.default_rng(2).normal(scale=0.02, size=len(SIZES))),
-        np.full(len(SIZES), 0.02),
-        replicate_weights(len(SIZES)),
-    )
-    np.testing.assert_allclose(draws[:, 1], 7.0)
+    draws = drawn(np.array([2.0, 7.0]), blind, 2.0 * SIZES, np.full(len(SIZES), 0.02), seed=5)
+    assert float(np.std(np.log(draws[:, 1]))) == pytest.approx(2.0, rel=0.25)
+    assert float(np.std(np.log(draws[:, 0]))) < 0.01
 
 
 def test_zero_stays_zero() -> None:
-    draws = drawn(
-        np.array([0.0, 2.0]),
-        predict_s,
-        predict_s(np.array([0.0, 2.0])),
-        np.full(len(SIZES), 0.02),
-        replicate_weights(len(SIZES)),
-    )
+    values = np.array([0.0, 2.0])
+    draws = drawn(values, predict_s, predict_s(values), np.full(len(SIZES), 0.02), seed=6)
     assert np.all(draws[:, 0] == 0.0)
 
 
 def test_what_others_could_be_widens_these() -> None:
-    values, seconds = np.array([1.0, 2.0]), predict_s(np.array([1.0, 2.0]))
-    weights = replicate_weights(len(SIZES))
-    factor = np.exp(np.random.default_rng(4).normal(scale=0.1, size=(len(weights), 1)))
-    sigma = np.full(len(SIZES), 0.02)
-    alone = drawn(values, predict_s, seconds, sigma, weights)
-    widened = drawn(values, predict_s, seconds, sigma, weights, reference_s=seconds * factor)
+    seconds, sigma_log = predict_s(TRUTH), np.full(len(SIZES), 0.02)
+    factor = np.exp(np.random.default_rng(4).normal(scale=0.1, size=(DRAWS, 1)))
+    alone = drawn(TRUTH, predict_s, seconds, sigma_log, seed=7)
+    widened = drawn(TRUTH, predict_s, seconds, sigma_log, seed=7, reference_s=seconds * factor)
     assert widened[:, 1].std() > 3 * alone[:, 1].std()

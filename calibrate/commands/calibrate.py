@@ -1,0 +1,82 @@
+"""`tokroof calibrate`: measure this machine and fit its profile."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from calibrate.environment import Environment, read_environment
+from calibrate.fit.calibration import fit_profile
+from calibrate.grid import MODES
+from calibrate.measure import run_calibration
+from model.commands.machines import constants_text
+from model.profile import Profile
+from model.profile_file import write_profile
+from model.profile_store import check_profile_name, profiles_folder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `calibrate`."""
+    parser.add_argument(
+        "--mode", default="quick", help=f"{' or '.join(MODES)}: minutes or a few (default: quick)"
+    )
+    parser.add_argument(
+        "--formats", metavar="F,F", default="", help="weight formats (default: 4bit,8bit,bf16)"
+    )
+    parser.add_argument("--name", help="name of the profile (default: chip and runtime)")
+    parser.add_argument("--output", metavar="FILE", help="write the profile here instead")
+    parser.add_argument(
+        "--fresh", action="store_true", help="start over, whatever an interrupted run left"
+    )
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Measure, fit, write, and say what came out."""
+    formats = [name for name in options.formats.split(",") if name]
+    name = check_profile_name(options.name or default_name(read_environment()))
+    profile, path = calibrate(
+        mode=options.mode,
+        formats=formats,
+        name=name,
+        output=Path(options.output) if options.output else None,
+        fresh=options.fresh,
+    )
+    print(constants_text(profile))
+    print(f"left on whole passes: {100 * profile.residual_log:.1f} %")
+    print(f"written to {path}", file=sys.stderr)
+    return 0
+
+
+def calibrate(
+    *, mode: str, formats: list[str], name: str, output: Path | None = None, fresh: bool = False
+) -> tuple[Profile, Path]:
+    """Measure this machine and write its profile; an interrupted measurement goes on.
+
+    The session file stays beside the profiles until the profile is written.
+
+    Raises:
+        InputError: an unknown mode or format, or a session of another environment.
+    """
+    session_path = profiles_folder().parent / "sessions" / f"{name}-{mode}.jsonl"
+    if fresh:
+        session_path.unlink(missing_ok=True)
+    session = run_calibration(mode, formats, session_path)
+    profile = fit_profile(
+        session.samples,
+        session.header.environment,
+        name=name,
+        created=datetime.fromtimestamp(session.header.began, UTC).isoformat(timespec="seconds"),
+    )
+    path = output or profiles_folder() / f"{name}.json"
+    write_profile(profile, path)
+    session_path.unlink(missing_ok=True)
+    return profile, path
+
+
+def default_name(environment: Environment) -> str:
+    """Chip and runtime as a file name."""
+    text = f"{environment.chip} {environment.runtime}".lower()
+    return re.sub(r"[^a-z0-9.]+", "-", text).strip("-")

@@ -1,0 +1,209 @@
+"""Predictions beside measurements, row by row and summed up by group.
+
+A strategy run is predicted from its own progress, the tokens per pass it really had: cost is what
+the simulator claims to know, acceptance is an input. Its speedup is scored against the plain run
+of the same target in the same file, where there is one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from calibrate.run_record import Run
+from model.acceptance import Acceptance
+from model.errors import InputError
+from model.forward import Bound
+from model.prediction import TIE, Prediction, predict
+from model.profile import Profile
+from model.strategies.base import AbstractStrategy
+from model.strategies.plain import Plain
+from model.strategies.speculative import Speculative
+from model.target import load_target
+
+THROUGHPUT = "tokens_per_s"
+SPEEDUP = "speedup"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One measured quantity and its prediction, or why there is none.
+
+    `error` is predicted over measured, less one. `groups` are the names it is summed up under.
+    """
+
+    id: str
+    label: str
+    quantity: str
+    measured: float
+    predicted: float | None
+    interval_90: tuple[float, float] | None
+    bound: Bound | None
+    verdict: str | None
+    refused: str | None
+    groups: tuple[str, ...]
+
+    @property
+    def error(self) -> float | None:
+        """Relative error of the prediction; None where it was refused."""
+        return None if self.predicted is None else self.predicted / self.measured - 1.0
+
+    @property
+    def covered(self) -> bool:
+        """Whether the measurement lies in the 90 % interval."""
+        return self.interval_90 is not None and (
+            self.interval_90[0] <= self.measured <= self.interval_90[1]
+        )
+
+    @property
+    def sign_right(self) -> bool | None:
+        """Whether win or loss was told right; None for a measured tie or another quantity."""
+        if self.quantity != SPEEDUP or self.predicted is None or abs(self.measured - 1.0) <= TIE:
+            return None
+        return (self.predicted > 1.0) == (self.measured > 1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Errors of all comparisons of one group; None where nothing was predicted or decided."""
+
+    group: str
+    n: int
+    predicted: int
+    refused: int
+    median_error: float | None
+    p90_error: float | None
+    worst_error: float | None
+    coverage_90: float | None
+    sign_accuracy: float | None
+
+
+def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
+    """Throughput of every run, and speedup of every strategy run that has its plain run."""
+    listed = [run for run in runs if run.strategy in ("plain", "speculative")]
+    plain = {baseline_key(run): run for run in listed if run.strategy == "plain"}
+    comparisons: list[Comparison] = []
+    for run in listed:
+        prediction, refused = attempt(run, profile)
+        comparisons.append(throughput(run, prediction, refused))
+        baseline = plain.get(baseline_key(run))
+        if run.strategy != "plain" and baseline is not None:
+            comparisons.append(speedup(run, baseline, prediction, refused))
+    return comparisons
+
+
+def baseline_key(run: Run) -> tuple[str, str, int]:
+    """Runs with the same key differ in strategy alone."""
+    return run.target, run.target_format, run.context_tokens
+
+
+def attempt(run: Run, profile: Profile) -> tuple[Prediction | None, str | None]:
+    """The prediction of a run, or why it is refused: guessing would be worse."""
+    try:
+        return predict_run(run, profile), None
+    except InputError as error:
+        return None, str(error)
+
+
+def predict_run(run: Run, profile: Profile) -> Prediction:
+    """Predict a run from its settings and progress; nothing of its times is used.
+
+    Raises:
+        InputError: the target or draft is not known, or was run in a format never measured.
+    """
+    machine = profile.machine
+    target = machine.as_run(load_target(run.target, run.target_format))
+    strategy: AbstractStrategy = Plain()
+    if run.strategy == "speculative":
+        strategy = Speculative(
+            draft=machine.as_run(load_target(run.draft, run.draft_format)),
+            draft_length=run.draft_length,
+            acceptance=Acceptance(by_position=run.acceptance_by_position),
+        )
+    # Half of the output is in the cache on average.
+    return predict(strategy, target, profile, context=run.context_tokens + run.tokens / 2.0)
+
+
+def throughput(run: Run, prediction: Prediction | None, refused: str | None) -> Comparison:
+    """Tokens per second of a run."""
+    return Comparison(
+        id=run.id,
+        label=label(run),
+        quantity=THROUGHPUT,
+        measured=run.tokens_per_s,
+        predicted=prediction and prediction.tokens_per_s,
+        interval_90=prediction and prediction.interval_90,
+        bound=prediction and prediction.bound,
+        verdict=prediction and prediction.verdict,
+        refused=refused,
+        groups=groups(run, THROUGHPUT),
+    )
+
+
+def speedup(
+    run: Run, baseline: Run, prediction: Prediction | None, refused: str | None
+) -> Comparison:
+    """Speedup of a strategy run over its plain run."""
+    return Comparison(
+        id=run.id,
+        label=label(run),
+        quantity=SPEEDUP,
+        measured=run.tokens_per_s / baseline.tokens_per_s,
+        predicted=prediction and prediction.speedup,
+        interval_90=prediction and prediction.speedup_interval_90,
+        bound=prediction and prediction.bound,
+        verdict=prediction and prediction.verdict,
+        refused=refused,
+        groups=groups(run, SPEEDUP),
+    )
+
+
+def label(run: Run) -> str:
+    """A run in a few words."""
+    name = f"{run.target} {run.target_format}"
+    if run.strategy == "plain":
+        return f"{name} plain"
+    return f"{name} k={run.draft_length} draft {run.draft} {run.draft_format}"
+
+
+def groups(run: Run, quantity: str) -> tuple[str, ...]:
+    """The groups a run is summed up under."""
+    return (
+        quantity,
+        f"{quantity}, {run.strategy}",
+        f"{quantity}, {run.target}",
+        f"{quantity}, {run.target_format}",
+    )
+
+
+def summarise(comparisons: Sequence[Comparison]) -> list[Group]:
+    """Errors by group, in the order in which groups first appear; quantities before parts."""
+    members: dict[str, list[Comparison]] = defaultdict(list)
+    for comparison in comparisons:
+        for name in comparison.groups:
+            members[name].append(comparison)
+    return [summary(name, each) for name, each in sorted(members.items())]
+
+
+def summary(name: str, members: Sequence[Comparison]) -> Group:
+    """One group: medians and tails of absolute errors, coverage, and signs told right."""
+    errors = [abs(each.error) for each in members if each.error is not None]
+    covered = [each.covered for each in members if each.error is not None]
+    signs = [each.sign_right for each in members if each.sign_right is not None]
+    return Group(
+        group=name,
+        n=len(members),
+        predicted=len(errors),
+        refused=len(members) - len(errors),
+        median_error=float(np.median(errors)) if errors else None,
+        p90_error=float(np.quantile(errors, 0.9)) if errors else None,
+        worst_error=max(errors) if errors else None,
+        coverage_90=float(np.mean(covered)) if covered else None,
+        sign_accuracy=float(np.mean(signs)) if signs else None,
+    )

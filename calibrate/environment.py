@@ -1,0 +1,113 @@
+"""The machine and the software that a measurement was made with.
+
+Speed depends on all of it: MLX changed its kernels between minor versions, and the `MLX_`
+variables change how work is packed. So each run and each profile carries one of these records,
+and numbers of different environments are not mixed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, final
+
+import mlx.core as mx
+
+from model.typed_json import record_from_json
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What was measured on, and with.
+
+    Attributes:
+        device: The back end that MLX runs on: "metal", "cuda" or "cpu".
+        chip: The name a person knows it by: "Apple M3", "NVIDIA H200".
+        architecture: MLX's own name of it, on which its kernels depend: "applegpu_g15g".
+        memory_bytes: The device's memory; the computer's, where they share it.
+        recommended_working_set_bytes: Metal's limit, beyond which speed collapses; None elsewhere.
+        mlx_variables: The `MLX_` environment variables that were set, sorted by name.
+    """
+
+    device: str
+    chip: str
+    architecture: str
+    memory_bytes: int
+    recommended_working_set_bytes: int | None
+    os: str
+    python: str
+    mlx: str
+    mlx_lm: str
+    mlx_variables: tuple[tuple[str, str], ...]
+
+    @property
+    def runtime(self) -> str:
+        """The kernels' name and version, such as "mlx-0.32.4"."""
+        return f"mlx-{self.mlx}"
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """What weights, caches and buffers together may take before speed can no longer be told.
+
+        Metal states it. Elsewhere a tenth of the memory is left to everything else.
+        """
+        return self.recommended_working_set_bytes or self.memory_bytes * 9 // 10
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as `json.dumps` takes it."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(value: object, where: str = "environment") -> Environment:
+        """The record from parsed JSON; an InputError names the field that is wrong."""
+        return record_from_json(Environment, value, where)
+
+
+def read_environment() -> Environment:
+    """The environment of this process, as MLX and the operating system tell it."""
+    device = _device()
+    info = dict(mx.device_info())
+    memory = info.get("memory_size") or info.get("total_memory") or _host_memory_bytes()
+    working_set = info.get("max_recommended_working_set_size")
+    return Environment(
+        device=device,
+        chip=_processor(str(info["device_name"])) if device == "cpu" else str(info["device_name"]),
+        architecture=str(info["architecture"]),
+        memory_bytes=int(memory),
+        recommended_working_set_bytes=None if working_set is None else int(working_set),
+        os=_operating_system(),
+        python=platform.python_version(),
+        mlx=version("mlx"),
+        mlx_lm=version("mlx-lm"),
+        mlx_variables=tuple(sorted(i for i in os.environ.items() if i[0].startswith("MLX_"))),
+    )
+
+
+def _device() -> str:
+    if mx.default_device().type == mx.DeviceType.cpu:
+        return "cpu"
+    return "metal" if mx.metal.is_available() else "cuda"
+
+
+def _processor(fallback: str) -> str:
+    """The processor's name; Linux keeps it in a file that other systems do not have."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return fallback
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or fallback
+
+
+def _host_memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _operating_system() -> str:
+    if platform.system() == "Darwin":
+        return f"macOS {platform.mac_ver()[0]}"
+    return f"{platform.system()} {platform.release()}"

@@ -1,0 +1,200 @@
+"""One real run: what was decoded, when each round ended, and what follows from it.
+
+Runs are kept one a line (JSON Lines), so that a file grows by appending and an interrupted
+measurement loses nothing that was finished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median
+from typing import NoReturn, final
+
+from calibrate.environment import Environment
+from model.errors import InputError
+from model.typed_json import record_from_json
+
+STRATEGIES = ("plain", "speculative", "awaited")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A decode of `tokens` tokens, and its steady rounds.
+
+    A round is one pass of the target: one token and, in speculation, the accepted draft tokens
+    before it. The first round holds the prefill and the warm-up and is not listed. No listed
+    round was cut short: the loop is asked for more tokens than are wanted, and its last round is
+    seen to its end.
+
+    Attributes:
+        date: UTC, ISO 8601.
+        strategy: "plain", "speculative", or "awaited" (plain, but each pass is waited for).
+        target_weights: "random" or "real"; the cost of a pass is the same.
+        draft: The draft's name, and "" without one.
+        draft_length: Tokens drafted in each round; 0 without a draft.
+        context_tokens: The length of the prompt.
+        round_s: Wall time of each steady round, from one last token to the next.
+        accepted: Draft tokens that were accepted in each of these rounds.
+        output: The tokens decoded, the first round's included.
+        matches_plain: Whether the output is plain decoding's; None if it was not compared.
+        peak_memory_bytes: The most that MLX held during the run.
+    """
+
+    id: str
+    date: str
+    strategy: str
+    target: str
+    target_format: str
+    target_weights: str
+    draft: str
+    draft_format: str
+    draft_length: int
+    context_tokens: int
+    tokens: int
+    round_s: tuple[float, ...]
+    accepted: tuple[int, ...]
+    output: tuple[int, ...]
+    matches_plain: bool | None
+    peak_memory_bytes: int
+    environment: Environment
+
+    def __post_init__(self) -> None:
+        rules = (
+            (self.strategy in STRATEGIES, "strategy", f"is none of {', '.join(STRATEGIES)}"),
+            (len(self.round_s) > 0, "round_s", "has no round"),
+            (all(seconds > 0 for seconds in self.round_s), "round_s", "has a time of 0 or less"),
+            (len(self.accepted) == len(self.round_s), "accepted", "has not one count per round"),
+            (
+                all(0 <= count <= self.draft_length for count in self.accepted),
+                "accepted",
+                f"has a count outside 0 to {self.draft_length}",
+            ),
+            (len(self.output) == self.tokens, "output", f"has not {self.tokens} tokens"),
+        )
+        for holds, field, wrong in rules:
+            if not holds:
+                raise InputError(f"run {self.id}: {field}", wrong, "record the run again")
+
+    @property
+    def drafted(self) -> int:
+        """Draft tokens that were proposed in the steady rounds."""
+        return self.draft_length * len(self.accepted)
+
+    @property
+    def accepted_fraction(self) -> float | None:
+        """Accepted over drafted; None without a draft. Not the acceptance α: see the next."""
+        return sum(self.accepted) / self.drafted if self.drafted else None
+
+    @property
+    def acceptance_by_position(self) -> tuple[float, ...]:
+        """How often the draft token at each position was accepted, given all before it were.
+
+        Entry i is (rounds with more than i accepted) / (rounds with at least i accepted). A
+        position that was never reached ends the list.
+        """
+        reached = [sum(count >= i for count in self.accepted) for i in range(self.draft_length + 1)]
+        return tuple(after / before for before, after in pairwise(reached) if before)
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """Output tokens per target pass, the target's own token included; 1 without a draft."""
+        return 1.0 + fmean(self.accepted)
+
+    @property
+    def typical_round_s(self) -> float:
+        """The usual time of a round: a median within each class of rounds, weighted by class.
+
+        After a round that accepted everything the next draft pass has two rows, for mlx-lm then
+        feeds the last draft token together with the target's. So a run has two kinds of rounds,
+        and one median over both would take the commoner for all. The kind of the first listed
+        round is not known, and it is left out unless it is the only one.
+        """
+        times: dict[bool, list[float]] = {}
+        for previous, seconds in zip(self.accepted, self.round_s[1:], strict=False):
+            times.setdefault(previous == self.draft_length, []).append(seconds)
+        if not times:
+            return self.round_s[0]
+        count = len(self.round_s) - 1
+        return sum(len(group) / count * median(group) for group in times.values())
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens per second of an undisturbed machine: `tokens_per_pass / typical_round_s`.
+
+        Medians pass over the growth of the cache every 256 tokens and over whatever else the
+        computer did. Compare predictions with this number.
+        """
+        return self.tokens_per_pass / self.typical_round_s
+
+    @property
+    def mean_tokens_per_s(self) -> float:
+        """Tokens per second that were really had: all tokens over all time of the steady rounds.
+
+        Far below `tokens_per_s`, the machine was disturbed, throttled, or growing its cache.
+        """
+        return sum(1 + count for count in self.accepted) / sum(self.round_s)
+
+
+def append_run(path: Path, run: Run) -> None:
+    """Add one run at the end of a file, in one write that is on the disk when this returns.
+
+    Raises:
+        InputError: The file cannot be written; what it held is as it was.
+    """
+    line = json.dumps(asdict(run), allow_nan=False).encode() + b"\n"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            _append(descriptor, line)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        wrong = f"cannot be written ({error.strerror})"
+        raise InputError(str(path), wrong, "give a file in a folder that can be") from error
+
+
+def _append(descriptor: int, line: bytes) -> None:
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        line = b"\n" + line  # a run that was cut off stays alone on its line
+    if os.write(descriptor, line) != len(line):
+        os.ftruncate(descriptor, size)
+        raise OSError(0, "the disk is full")
+    os.fsync(descriptor)
+
+
+def read_runs(path: Path) -> tuple[Run, ...]:
+    """All runs of a file, in its order.
+
+    Raises:
+        InputError: The file or a line of it cannot be used; file, line and field are named.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        wrong = f"cannot be read ({getattr(error, 'strerror', None) or 'it is not text'})"
+        raise InputError(str(path), wrong, "give a file of runs, one JSON object a line") from error
+    lines = enumerate(text.split("\n"), start=1)
+    return tuple(_parse(line, f"{path}:{number}") for number, line in lines if line.strip())
+
+
+def _parse(line: str, where: str) -> Run:
+    def refuse(constant: str) -> NoReturn:
+        raise InputError(where, f"holds {constant}", "give finite numbers")
+
+    try:
+        value = json.loads(line, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        wrong = f"is not whole JSON (column {error.colno}: {error.msg})"
+        raise InputError(where, wrong, "delete the line if a write was cut off") from error
+    try:
+        return record_from_json(Run, value, where)
+    except InputError as error:
+        if error.value.startswith(where):
+            raise
+        raise InputError(f"{where}: {error.value}", error.wrong, error.right) from error

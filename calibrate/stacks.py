@@ -1,0 +1,229 @@
+"""Whole decoder layers, decode loops and expert layers of real mlx-lm networks, as they run.
+
+A pass is what mlx-lm does for one step: embedding, layers with their caches, norm, head, log
+probabilities, and the most likely token of each row. The rows it appended to the caches are
+trimmed again, so that every pass has the same context, and its tokens are the next pass's input.
+
+Passes can be run in several modes, and the time per pass is then that of something else:
+
+* *build*: Python builds the graphs and nothing runs; the host's first share.
+* *pipelined*: graphs built ahead are submitted one after another without waiting; what the
+  device takes. Of a network so narrow that the device has nothing to do it is called *submit*:
+  the encoding of its kernels, the host's second share.
+* *decode*: as mlx-lm's `generate_step`, the next pass is built and submitted before the last
+  one's token is read.
+* *awaited*: build, submit and wait, as every strategy must that looks at tokens before it goes
+  on.
+"""
+
+# MLX's stubs leave some arguments untyped, those of `eval` among them.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import mlx.core as mx
+from mlx_lm.models.cache import make_prompt_cache, trim_prompt_cache
+
+from calibrate.kernels import Chain, activation_of, activations, cold_copies
+from calibrate.networks import random_network
+from calibrate.timing import Job
+from model.weight_format import weight_format
+
+SEED = 7
+
+
+def llama_config(
+    *,
+    hidden: int,
+    intermediate: int,
+    query_heads: int,
+    kv_heads: int,
+    head_dim: int,
+    vocab: int,
+    layers: int,
+) -> dict[str, object]:
+    """A Llama of these dimensions; its head is its embedding table, which every pass reads."""
+    return {
+        "model_type": "llama",
+        "hidden_size": hidden,
+        "intermediate_size": intermediate,
+        "num_attention_heads": query_heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": head_dim,
+        "vocab_size": vocab,
+        "num_hidden_layers": layers,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 500_000.0,
+        "max_position_embeddings": 131_072,
+        "tie_word_embeddings": True,
+    }
+
+
+def random_model(config: Mapping[str, object], format_name: str) -> Any:
+    """mlx-lm's module of a config, its random weights in memory."""
+    return random_network(config, format_name, SEED).model
+
+
+@final
+class Passes:
+    """A network with its caches filled to a context, taking the same pass again and again."""
+
+    def __init__(self, network: Any, *, format_name: str, rows: int, context: int) -> None:
+        self._network = network
+        self._rows = rows
+        self.caches = make_prompt_cache(network)
+        arguments = network.args
+        shape = (1, arguments.num_key_value_heads, context, arguments.head_dim)
+        dtype = activation_of(weight_format(format_name))
+        for cache in self.caches:
+            cache.update_and_fetch(*(mx.random.normal(shape).astype(dtype) for _ in range(2)))
+        self._tokens = mx.arange(rows) % arguments.vocab_size
+        mx.eval(self._tokens, [cache.state[:2] for cache in self.caches])
+
+    def advance(self, tokens: mx.array) -> mx.array:
+        """Build one pass: the most likely token after each of `tokens`."""
+        logits = self._network(tokens[None], cache=self.caches)[0]
+        trim_prompt_cache(self.caches, self._rows)
+        return mx.argmax(logits - mx.logsumexp(logits, axis=-1, keepdims=True), axis=-1)
+
+    def build(self, units: int) -> Job:
+        """Only build passes. What was built is run afterwards, at the next preparation."""
+        mx.eval(self._tokens)
+        mx.synchronize()
+
+        def job() -> None:
+            for _ in range(units):
+                self._tokens = self.advance(self._tokens)
+
+        return job
+
+    def submit(self, units: int) -> Job:
+        """Passes built ahead and submitted without waiting."""
+        mx.synchronize()
+        passes = [self.advance(self._tokens)]
+        while len(passes) < units:
+            passes.append(self.advance(passes[-1]))
+
+        def job() -> None:
+            for tokens in passes:
+                mx.async_eval(tokens)
+            mx.eval(passes[-1])
+
+        return job
+
+    def decode(self, units: int) -> Job:
+        """Passes as plain decoding runs them: one ahead of the token that is read."""
+        first = self.advance(self._tokens)
+        mx.eval(first)
+        mx.synchronize()
+
+        def job() -> None:
+            current = first
+            for _ in range(units):
+                following = self.advance(current)
+                mx.async_eval(following)
+                current.tolist()
+                current = following
+            mx.eval(current)
+
+        return job
+
+    def await_each(self, units: int) -> Job:
+        """Passes of which each is waited for."""
+        mx.synchronize()
+
+        def job() -> None:
+            tokens = self._tokens
+            for _ in range(units):
+                tokens = self.advance(tokens)
+                mx.eval(tokens)
+
+        return job
+
+
+@final
+class Loop:
+    """One of the ways in which `Passes` run, as a workload whose unit is a pass."""
+
+    def __init__(self, passes: Passes, mode: str) -> None:
+        self._way = {
+            "build": passes.build,
+            "submit": passes.submit,
+            "pipelined": passes.submit,
+            "decode": passes.decode,
+            "awaited": passes.await_each,
+        }[mode]
+
+    def prepare(self, units: int) -> Job:
+        """The job of `units` passes."""
+        return self._way(units)
+
+
+@final
+class Experts:
+    """Distinct mixture-of-experts layers of one format, as mlx-lm builds them for Qwen3 MoE."""
+
+    def __init__(
+        self, format_name: str, *, hidden: int, intermediate: int, num_experts: int, top_k: int
+    ) -> None:
+        form = weight_format(format_name)
+        layer_bytes = 3 * num_experts * form.matrix_bytes(intermediate, hidden)
+        config = moe_config(
+            hidden=hidden,
+            intermediate=intermediate,
+            num_experts=num_experts,
+            top_k=top_k,
+            layers=cold_copies(layer_bytes),
+        )
+        self.activation = activation_of(form)
+        self._layers = [layer.mlp.switch_mlp for layer in random_model(config, format_name).layers]
+
+    def __call__(self, x: mx.array, chosen: mx.array, turn: int) -> mx.array:
+        """The sum of the chosen experts of the layer whose turn it is, as an activation again."""
+        outputs = self._layers[turn % len(self._layers)](x, chosen)
+        return mx.fast.rms_norm(outputs.sum(axis=-2), None, 1e-5)
+
+
+def moe_config(
+    *, hidden: int, intermediate: int, num_experts: int, top_k: int, layers: int
+) -> dict[str, object]:
+    """A Qwen3 MoE with experts of these dimensions and as little else as possible."""
+    return {
+        "model_type": "qwen3_moe",
+        "hidden_size": hidden,
+        "intermediate_size": 64,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+        "head_dim": 64,
+        "num_experts": num_experts,
+        "num_experts_per_tok": top_k,
+        "moe_intermediate_size": intermediate,
+        "decoder_sparse_step": 1,
+        "mlp_only_layers": [],
+        "norm_topk_prob": True,
+        "vocab_size": 64,
+        "rms_norm_eps": 1e-6,
+        "rope_theta": 1e6,
+        "max_position_embeddings": 4096,
+        "tie_word_embeddings": True,
+    }
+
+
+def experts_chain(
+    experts: Experts, *, hidden: int, num_experts: int, top_k: int, tokens: int
+) -> Chain:
+    """Tokens routed at random through one expert layer after another, a sum and a norm between.
+
+    The sum over a token's experts and the norm are the two links; they stay in the time.
+    """
+    draws = [
+        mx.argsort(mx.random.uniform(shape=(1, tokens, num_experts)), axis=-1)[..., :top_k] + 0
+        for _ in range(16)
+    ]
+    mx.eval(draws)
+    start = activations(tokens, hidden, experts.activation)
+    return Chain(start, lambda x, turn: experts(x, draws[turn % len(draws)], turn))

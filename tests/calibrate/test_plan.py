@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+
+import pytest
+
+from calibrate.environment import Environment
+from calibrate.grid import MODES
+from calibrate.plan import EXPECTED_S, MEMORY_SHARE, checked, plan
+from calibrate.probe import Plan, Probe
+from calibrate.samples import REFERENCE
+from calibrate.session import Speed
+from model.errors import InputError
+from model.row_law import Shape, shape_of
+from model.weight_format import weight_format
+from tests.calibrate.test_session import MACHINE
+
+M3 = (MACHINE, Speed(row_weights_per_s=5.5e11, bytes_per_s=9e10, kernel_s=5e-6))
+M1_8GB = (
+    replace(MACHINE, memory_bytes=8 * 2**30, recommended_working_set_bytes=5_726_623_060),
+    Speed(row_weights_per_s=2e11, bytes_per_s=6e10, kernel_s=6e-6),
+)
+H200 = (
+    replace(MACHINE, device="cuda", memory_bytes=150 * 10**9, recommended_working_set_bytes=None),
+    Speed(row_weights_per_s=1.4e12, bytes_per_s=2.5e12, kernel_s=1e-5),
+)
+PROCESSOR = (
+    replace(MACHINE, device="cpu", recommended_working_set_bytes=None),
+    Speed(row_weights_per_s=1e9, bytes_per_s=4e9, kernel_s=4e-6),
+)
+SLOW_PROCESSOR = (PROCESSOR[0], Speed(row_weights_per_s=4e8, bytes_per_s=2e9, kernel_s=5e-6))
+DEVICES = {
+    "m3": M3,
+    "m1-8gb": M1_8GB,
+    "h200": H200,
+    "processor": PROCESSOR,
+    "slow": SLOW_PROCESSOR,
+}
+
+every_plan = pytest.mark.parametrize(
+    "planned",
+    [
+        pytest.param(plan(environment, mode, (), speed), id=f"{name}-{mode}")
+        for name, (environment, speed) in DEVICES.items()
+        for mode in MODES
+    ],
+)
+
+
+def of_kind(planned: Plan, probe: str) -> list[Probe]:
+    return [each for each in planned.probes if each.probe == probe]
+
+
+@every_plan
+class TestEveryPlan:
+    def test_fits_its_time(self, planned: Plan) -> None:
+        slow = "fp32" in planned.formats
+        assert planned.total_s <= EXPECTED_S[planned.mode, slow]
+
+    def test_asks_everything_that_the_fit_needs(self, planned: Plan) -> None:
+        kinds = {each.probe for each in planned.probes}
+        assert kinds >= {"op", "copy", "link", "linear", "attention", "layers", "host"}
+        assert ("experts" in kinds) == (planned.mode == "full")
+
+    def test_asks_nothing_twice(self, planned: Plan) -> None:
+        asked = [(each.probe, each.settings) for each in planned.probes]
+        assert len(asked) == len(set(asked))
+
+    def test_every_shape_is_swept_in_every_format(self, planned: Plan) -> None:
+        swept = {
+            (
+                each.text("format"),
+                shape_of(depth=each.number("depth"), columns=each.number("columns")),
+            )
+            for each in of_kind(planned, "linear")
+        }
+        assert swept == {(name, shape) for name in planned.formats for shape in Shape}
+
+    def test_every_product_has_its_link_at_both_ends_of_the_rows(self, planned: Plan) -> None:
+        def shape(probe: Probe) -> tuple[int, int]:
+            return probe.number("depth"), probe.number("columns")
+
+        for wanted, products in groupby(of_kind(planned, "linear"), key=shape):
+            rows = {probe.number("rows") for probe in products}
+            linked = {p.number("rows") for p in of_kind(planned, "link") if shape(p) == wanted}
+            assert min(linked) == min(rows)
+            assert max(linked) == max(rows)
+
+    def test_layers_and_passes_can_be_told_apart(self, planned: Plan) -> None:
+        for probe in ("layers", "host"):
+            depths: dict[int, set[int]] = {}
+            for each in of_kind(planned, probe):
+                depths.setdefault(each.number("hidden"), set()).add(each.number("layers"))
+            assert max(map(len, depths.values())) >= 2
+
+    def test_neighbours_share_what_they_are_made_of(self, planned: Plan) -> None:
+        materials = [name for name, _ in groupby(planned.probes, key=lambda p: p.material) if name]
+        assert len(materials) == len(set(materials))
+
+    def test_a_sweep_starts_and_ends_with_the_reference(self, planned: Plan) -> None:
+        for number in range(planned.sweeps):
+            kinds = [probe.probe for probe in planned.sweep(number)]
+            assert kinds[0] == kinds[-1] == REFERENCE
+            gaps = [len(list(run)) for kind, run in groupby(kinds, key=REFERENCE.__ne__) if kind]
+            assert max(gaps) <= planned.reference_every
+
+    def test_sweeps_go_there_and_back(self, planned: Plan) -> None:
+        there, back = (
+            [probe for probe in planned.sweep(number) if probe.probe != REFERENCE]
+            for number in (0, 1)
+        )
+        assert there == back[::-1]
+
+
+def test_an_accelerator_gets_every_row_of_a_full_plan() -> None:
+    rows = {probe.number("rows") for probe in of_kind(plan(M3[0], "full", (), M3[1]), "linear")}
+    assert rows == {*range(1, 21), 24, 32, 48, 64}
+
+
+def test_a_slower_device_gets_smaller_matrices() -> None:
+    def widest(environment: Environment, speed: Speed) -> int:
+        planned = plan(environment, "quick", (), speed)
+        return max(probe.number("depth") for probe in of_kind(planned, "linear"))
+
+    assert widest(*M3) > widest(*PROCESSOR) > widest(*SLOW_PROCESSOR)
+
+
+def test_cold_weights_outgrow_every_cache_and_stay_safe() -> None:
+    planned = plan(M3[0], "quick", (), M3[1])
+    assert all(probe.memory_bytes >= 2**30 for probe in of_kind(planned, "linear"))
+    assert all(probe.memory_bytes <= planned.memory_bytes for probe in planned.probes)
+    assert planned.memory_bytes == int(MEMORY_SHARE * M3[0].memory_limit_bytes)
+
+
+def test_matrices_have_whole_groups() -> None:
+    for probe in of_kind(plan(PROCESSOR[0], "full", ("4bit-g128",), PROCESSOR[1]), "linear"):
+        assert weight_format(probe.text("format")).fits(probe.number("depth"))
+
+
+def test_formats_are_named_as_the_device_stores_them() -> None:
+    assert [form.name for form in checked("cpu", "quick", ())] == ["4bit-s32", "8bit-s32", "fp32"]
+    assert [form.name for form in checked("metal", "quick", ())] == ["4bit", "8bit", "bf16"]
+    assert [form.name for form in checked("cuda", "quick", ("MXFP4", "mxfp4"))] == ["mxfp4"]
+
+
+@pytest.mark.parametrize(("mode", "formats"), [("fast", ()), ("quick", ("4-bits",))])
+def test_unknown_names_are_refused(mode: str, formats: tuple[str, ...]) -> None:
+    with pytest.raises(InputError):
+        plan(M3[0], mode, formats, M3[1])
+
+
+def test_the_fingerprint_is_of_the_questions() -> None:
+    planned = plan(M3[0], "quick", (), M3[1])
+    nearly = replace(M3[1], kernel_s=5.1e-6)
+    assert plan(M3[0], "quick", (), nearly).fingerprint == planned.fingerprint
+    assert plan(M3[0], "quick", ("4bit",), M3[1]).fingerprint != planned.fingerprint
+    assert replace(planned, sweeps=3).fingerprint != planned.fingerprint

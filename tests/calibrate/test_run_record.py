@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrate.environment import Environment
+from calibrate.run_record import Run, append_run, read_runs
+from model.errors import InputError
+
+ENVIRONMENT = Environment(
+    device="metal",
+    chip="Apple M3",
+    architecture="applegpu_g15g",
+    memory_bytes=16 * 2**30,
+    recommended_working_set_bytes=None,
+    os="macOS 15.6",
+    python="3.11.7",
+    mlx="0.32.4",
+    mlx_lm="0.32.2",
+    mlx_variables=(("MLX_MAX_OPS_PER_BUFFER", "40"),),
+)
+# Five steady rounds with two draft tokens each: 2, 0, 2, 1, 0 accepted.
+SPECULATIVE = Run(
+    id="a",
+    date="2026-11-29T12:00:00+00:00",
+    strategy="speculative",
+    target="llama-3.1-8b",
+    target_format="4bit",
+    target_weights="real",
+    draft="llama-3.2-1b",
+    draft_format="4bit",
+    draft_length=2,
+    context_tokens=64,
+    tokens=3,
+    round_s=(9.0, 0.3, 0.1, 0.5, 0.2),
+    accepted=(2, 0, 2, 1, 0),
+    output=(5, 6, 7),
+    matches_plain=None,
+    peak_memory_bytes=5_000_000_000,
+    environment=ENVIRONMENT,
+)
+PLAIN = replace(
+    SPECULATIVE,
+    strategy="plain",
+    draft="",
+    draft_format="",
+    draft_length=0,
+    round_s=(0.25, 0.2, 0.2, 0.2, 1.2),
+    accepted=(0, 0, 0, 0, 0),
+)
+
+
+class TestStatistics:
+    def test_counts(self) -> None:
+        assert SPECULATIVE.drafted == 10
+        assert SPECULATIVE.accepted_fraction == pytest.approx(0.5)
+        assert SPECULATIVE.tokens_per_pass == pytest.approx(2.0)
+
+    def test_acceptance_by_position_is_conditional(self) -> None:
+        # 5 rounds reach the first draft token and 3 accept it; 3 reach the second, 2 accept it.
+        assert SPECULATIVE.acceptance_by_position == pytest.approx((3 / 5, 2 / 3))
+
+    def test_a_position_that_was_never_reached_has_no_rate(self) -> None:
+        assert replace(SPECULATIVE, accepted=(0,) * 5).acceptance_by_position == (0.0,)
+
+    def test_typical_round_weighs_the_medians_of_two_kinds_of_rounds(self) -> None:
+        # After full acceptance: 0.3 and 0.5. After less: 0.1 and 0.2. The first is of no kind.
+        assert SPECULATIVE.typical_round_s == pytest.approx(0.5 * 0.4 + 0.5 * 0.15)
+        assert SPECULATIVE.tokens_per_s == pytest.approx(2.0 / 0.275)
+
+    def test_the_mean_counts_all_tokens_and_all_time(self) -> None:
+        assert SPECULATIVE.mean_tokens_per_s == pytest.approx(10 / 10.1)
+
+    def test_plain_decoding_is_one_token_a_pass(self) -> None:
+        assert PLAIN.tokens_per_pass == 1.0
+        assert PLAIN.accepted_fraction is None
+        assert PLAIN.acceptance_by_position == ()
+
+    def test_one_disturbed_round_moves_the_mean_alone(self) -> None:
+        assert PLAIN.tokens_per_s == pytest.approx(5.0)
+        assert PLAIN.mean_tokens_per_s == pytest.approx(5 / 2.05)
+
+    def test_a_single_round_is_its_own_type(self) -> None:
+        assert replace(PLAIN, round_s=(0.5,), accepted=(0,)).tokens_per_s == pytest.approx(2.0)
+
+
+class TestFile:
+    def test_appended_runs_come_back_in_order(self, tmp_path: Path) -> None:
+        file = tmp_path / "runs.jsonl"
+        runs = (SPECULATIVE, PLAIN, replace(PLAIN, id="b", matches_plain=True))
+        for run in runs:
+            append_run(file, run)
+        assert read_runs(file) == runs
+        assert file.read_text().count("\n") == 3
+
+    def test_a_run_that_was_cut_off_is_named_and_spoils_no_other(self, tmp_path: Path) -> None:
+        file = tmp_path / "runs.jsonl"
+        append_run(file, PLAIN)
+        file.write_bytes(file.read_bytes() + b'{"id": "b", "da')
+        with pytest.raises(InputError, match=r"runs.jsonl:2: is not whole JSON"):
+            read_runs(file)
+        append_run(file, SPECULATIVE)
+        lines = file.read_text().splitlines()
+        assert len(lines) == 3
+        file.write_text("\n".join([lines[0], lines[2]]))
+        assert read_runs(file) == (PLAIN, SPECULATIVE)
+
+    def test_an_infinite_time_is_never_written(self, tmp_path: Path) -> None:
+        file = tmp_path / "runs.jsonl"
+        with pytest.raises(ValueError, match="JSON"):
+            append_run(file, replace(PLAIN, round_s=(float("inf"),) * 5))
+        assert not file.exists()
+
+    @pytest.mark.parametrize("name", ["", "missing/runs.jsonl"])
+    def test_what_cannot_be_opened_is_refused(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(InputError, match="cannot be written"):
+            append_run(tmp_path / name, PLAIN)
+        with pytest.raises(InputError, match="cannot be read"):
+            read_runs(tmp_path / name)
+
+    def test_bytes_that_are_no_text_are_refused(self, tmp_path: Path) -> None:
+        file = tmp_path / "runs.jsonl"
+        file.write_bytes(b"\xff\xfe")
+        with pytest.raises(InputError, match="it is not text"):
+            read_runs(file)
+
+    def test_a_full_disk_leaves_the_file_as_it_was(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "runs.jsonl"
+        append_run(file, PLAIN)
+        before = file.read_bytes()
+        write: Callable[[int, bytes], int] = __import__("os").write
+        monkeypatch.setattr("os.write", lambda to, line: write(to, line[:20]))  # pyright: ignore
+        with pytest.raises(InputError, match="the disk is full"):
+            append_run(file, SPECULATIVE)
+        assert file.read_bytes() == before
+
+
+def changed(**changes: Any) -> str:
+    return json.dumps({**json.loads(json.dumps(asdict(PLAIN))), **changes})
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[1]", "runs.jsonl:2: the record: is [1]; give an object with named fields"),
+        (changed(tokens="many"), "runs.jsonl:2: tokens: is 'many'; give a whole number"),
+        (changed(tokens=3.5), "runs.jsonl:2: tokens: is 3.5; give a whole number"),
+        (changed(round_s=[0.1, "x", 0.1, 0.1, 0.1]), "round_s[1]: is 'x'; give a finite number"),
+        (changed(round_s=[float("nan")] * 5), "runs.jsonl:2: holds NaN; give finite numbers"),
+        (changed(environment={"chip": "M3"}), "runs.jsonl:2: environment.device: is missing"),
+        (changed(colour="red"), "runs.jsonl:2: colour: is not a field"),
+        (changed(strategy="medusa"), "run a: strategy: is none of plain, speculative, awaited"),
+        (changed(round_s=[0.1]), "accepted: has not one count per round"),
+        (changed(round_s=[], accepted=[]), "round_s: has no round"),
+        (changed(round_s=[0.1, 0.1, 0.1, 0.1, 0.0]), "round_s: has a time of 0 or less"),
+        (changed(accepted=[0, 0, 1, 0, 0]), "accepted: has a count outside 0 to 0"),
+        (changed(output=[1, 2]), "output: has not 3 tokens"),
+    ],
+)
+def test_file_line_and_field_of_what_is_wrong_are_named(
+    tmp_path: Path, line: str, said: str
+) -> None:
+    file = tmp_path / "runs.jsonl"
+    append_run(file, PLAIN)
+    file.write_text(file.read_text() + line + "\n")
+    with pytest.raises(InputError) as caught:
+        read_runs(file)
+    assert str(caught.value).startswith(f"{file}:2: ")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
