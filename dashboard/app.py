@@ -1,0 +1,26 @@
+"""The frame of every view: title, navigation, controls, and what is said where there is no answer.
+
+Run by `tokroof dashboard`. A view is a file in views/ and a line in VIEWS.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import controls
+from dashboard.present import literally
+from model.errors import InputError
+
+VIEWS = {
+    "views/which_trick.py": "Which trick pays here?",
+    "views/bottleneck.py": "Where did the bottleneck go?",
+}
+
+st.set_page_config(page_title="tokroof", layout="wide")
+page = st.navigation([st.Page(file, title=title) for file, title in VIEWS.items()], position="top")
+st.header(page.title)
+try:
+    controls.show()
+    page.run()
+except InputError as error:
+    st.error(literally(str(error)))

@@ -1,0 +1,1 @@
+"""The subcommand that opens the dashboard: `add_arguments(parser)` and `execute(options)`."""
