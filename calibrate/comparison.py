@@ -15,15 +15,11 @@ from typing import final
 import numpy as np
 
 from calibrate.run_record import Run
-from model.acceptance import Acceptance
+from calibrate.run_strategy import strategy_of
 from model.errors import InputError
 from model.forward import Bound
 from model.prediction import TIE, Prediction, predict
 from model.profile import Profile
-from model.strategies.base import AbstractStrategy
-from model.strategies.plain import Plain
-from model.strategies.speculative import Speculative
-from model.target import load_target
 
 THROUGHPUT = "tokens_per_s"
 SPEEDUP = "speedup"
@@ -117,17 +113,8 @@ def predict_run(run: Run, profile: Profile) -> Prediction:
     Raises:
         InputError: the target or draft is not known, or was run in a format never measured.
     """
-    machine = profile.machine
-    target = machine.as_run(load_target(run.target, run.target_format))
-    strategy: AbstractStrategy = Plain()
-    if run.strategy == "speculative":
-        strategy = Speculative(
-            draft=machine.as_run(load_target(run.draft, run.draft_format)),
-            draft_length=run.draft_length,
-            acceptance=Acceptance(by_position=run.acceptance_by_position),
-        )
-    # Half of the output is in the cache on average.
-    return predict(strategy, target, profile, context=run.context_tokens + run.tokens / 2.0)
+    strategy, target, context = strategy_of(run, profile.machine)
+    return predict(strategy, target, profile, context=context)
 
 
 def throughput(run: Run, prediction: Prediction | None, refused: str | None) -> Comparison:

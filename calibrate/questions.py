@@ -13,6 +13,9 @@ from calibrate.samples import REFERENCE, Settings, settings_text
 from calibrate.session import Speed
 from model.weight_format import WeightFormat, weight_format
 
+SEVERAL_ROWS = 2
+"""Rows from which a product is no longer a vector's."""
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,8 @@ class Author:
             for experts in self.grid.experts:
                 yield from self._experts(form, *experts)
             yield from self._stacks(form)
-        yield from self._hosts(self.forms[0])
+        for form in self.forms:
+            yield from self._hosts(form)
 
     def shapes(self) -> Iterator[tuple[int, int]]:
         """(depth, columns) of the matrices that models have, siblings merged."""
@@ -208,17 +212,24 @@ class Author:
             )
 
     def _hosts(self, form: WeightFormat) -> Iterator[Probe]:
+        """A network so narrow that only the host has work; what differs by format is submitting."""
         for layers in self.grid.host_layers:
+            arms = [("submit", 1), ("submit", SEVERAL_ROWS)]
+            if form == self.forms[0]:
+                arms += [("build", 1), ("decode", 1), ("awaited", 1)]
+                # What a new context costs does not depend on the number of layers.
+                if layers == self.grid.host_layers[0]:
+                    arms += [("growing", 1), ("growing", SEVERAL_ROWS)]
             network = (
                 *NARROW.settings,
                 ("vocab", 128),
                 ("layers", layers),
                 ("format", form.name),
             )
-            for mode in ("build", "submit", "decode", "awaited"):
+            for mode, rows in arms:
                 yield Probe(
                     probe="host",
-                    settings=(*network, ("rows", 1), ("context", 64), ("mode", mode)),
+                    settings=(*network, ("rows", rows), ("context", 64), ("mode", mode)),
                     material=settings_text(network),
                     unit_s=20 * layers * self.speed.kernel_s,
                     make_s=0.1,

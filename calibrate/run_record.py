@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, quantiles
 from typing import NoReturn, final
 
 from calibrate.environment import Environment
@@ -19,6 +20,7 @@ from model.errors import InputError
 from model.typed_json import record_from_json
 
 STRATEGIES = ("plain", "speculative", "awaited")
+BLOCK_ROUNDS = 8
 
 
 @final
@@ -107,26 +109,31 @@ class Run:
 
     @property
     def typical_round_s(self) -> float:
-        """The usual time of a round: a median within each class of rounds, weighted by class.
+        """The time of a round on an undisturbed machine: a lower quartile, weighted by class.
 
-        After a round that accepted everything the next draft pass has two rows, for mlx-lm then
-        feeds the last draft token together with the target's. So a run has two kinds of rounds,
-        and one median over both would take the commoner for all. The kind of the first listed
-        round is not known, and it is left out unless it is the only one.
+        Whatever else a computer does only ever adds time, so the lower quartile is nearer to
+        what the decode itself takes than the median. Two things keep it honest. Tokens of a
+        pipelined loop arrive in bursts, so it is taken over means of 8 rounds in a row. And
+        after a round that accepted everything the next draft pass has two rows, for mlx-lm then
+        feeds the last draft token together with the target's: so speculative rounds are of two
+        kinds, and each has a quartile of its own. The kind of the first listed round is not
+        known, and it is left out unless it is the only one.
         """
+        if not self.draft_length:
+            return quartile(block_means(self.round_s))
         times: dict[bool, list[float]] = {}
         for previous, seconds in zip(self.accepted, self.round_s[1:], strict=False):
             times.setdefault(previous == self.draft_length, []).append(seconds)
         if not times:
             return self.round_s[0]
         count = len(self.round_s) - 1
-        return sum(len(group) / count * median(group) for group in times.values())
+        return sum(len(group) / count * quartile(group) for group in times.values())
 
     @property
     def tokens_per_s(self) -> float:
         """Tokens per second of an undisturbed machine: `tokens_per_pass / typical_round_s`.
 
-        Medians pass over the growth of the cache every 256 tokens and over whatever else the
+        It passes over the growth of the cache every 256 tokens and over whatever else the
         computer did. Compare predictions with this number.
         """
         return self.tokens_per_pass / self.typical_round_s
@@ -138,6 +145,18 @@ class Run:
         Far below `tokens_per_s`, the machine was disturbed, throttled, or growing its cache.
         """
         return sum(1 + count for count in self.accepted) / sum(self.round_s)
+
+
+def block_means(seconds: Sequence[float]) -> list[float]:
+    """Means of 8 rounds in a row; the last block takes what is left over."""
+    starts = range(0, max(len(seconds) - BLOCK_ROUNDS, 0) + 1, BLOCK_ROUNDS)
+    ends = [*starts[1:], len(seconds)]
+    return [fmean(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def quartile(values: Sequence[float]) -> float:
+    """The lower quartile, interpolated; of a single value, itself."""
+    return quantiles(values, n=4, method="inclusive")[0] if len(values) > 1 else values[0]
 
 
 def append_run(path: Path, run: Run) -> None:

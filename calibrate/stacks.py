@@ -14,6 +14,8 @@ Passes can be run in several modes, and the time per pass is then that of someth
   one's token is read.
 * *awaited*: build, submit and wait, as every strategy must that looks at tokens before it goes
   on.
+* *growing*: the same, but the rows stay in the caches, as they do in decoding: each pass meets a
+  context of its own, for which some back ends plan their attention anew.
 """
 
 # MLX's stubs leave some arguments untyped, those of `eval` among them.
@@ -33,6 +35,8 @@ from calibrate.timing import Job
 from model.weight_format import weight_format
 
 SEED = 7
+MOST_GROWTH = 512
+"""Tokens by which a growing context may grow before it starts again."""
 
 
 def llama_config(
@@ -74,6 +78,7 @@ class Passes:
     def __init__(self, network: Any, *, format_name: str, rows: int, context: int) -> None:
         self._network = network
         self._rows = rows
+        self._context = context
         self.caches = make_prompt_cache(network)
         arguments = network.args
         shape = (1, arguments.num_key_value_heads, context, arguments.head_dim)
@@ -85,8 +90,12 @@ class Passes:
 
     def advance(self, tokens: mx.array) -> mx.array:
         """Build one pass: the most likely token after each of `tokens`."""
-        logits = self._network(tokens[None], cache=self.caches)[0]
+        following = self._following(tokens)
         trim_prompt_cache(self.caches, self._rows)
+        return following
+
+    def _following(self, tokens: mx.array) -> mx.array:
+        logits = self._network(tokens[None], cache=self.caches)[0]
         return mx.argmax(logits - mx.logsumexp(logits, axis=-1, keepdims=True), axis=-1)
 
     def build(self, units: int) -> Job:
@@ -143,6 +152,21 @@ class Passes:
 
         return job
 
+    def grow(self, units: int) -> Job:
+        """Awaited passes whose rows stay in the caches, so that each meets a new context."""
+        beyond = self.caches[0].offset - self._context
+        if beyond > MOST_GROWTH:
+            trim_prompt_cache(self.caches, beyond)
+        mx.synchronize()
+
+        def job() -> None:
+            tokens = self._tokens
+            for _ in range(units):
+                tokens = self._following(tokens)
+                mx.eval(tokens)
+
+        return job
+
 
 @final
 class Loop:
@@ -155,6 +179,7 @@ class Loop:
             "pipelined": passes.submit,
             "decode": passes.decode,
             "awaited": passes.await_each,
+            "growing": passes.grow,
         }[mode]
 
     def prepare(self, units: int) -> Job:

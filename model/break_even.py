@@ -40,7 +40,7 @@ class RoundCosts:
 
     draft_lengths: tuple[int, ...]
     missed_s: Array
-    catch_up_s: float
+    catch_up_s: Array
     plain_s: float
 
     def speedup(self, acceptance: Acceptance) -> Array:
@@ -97,12 +97,14 @@ def round_costs(
         draft=draft, draft_length=draft_lengths[0], acceptance=Acceptance(by_position=(0.0,))
     )
     rounds = [
-        replace(first, draft_length=k).missed_round(target, machine, context) for k in draft_lengths
+        replace(first, draft_length=k).rounds(target, machine, context) for k in draft_lengths
     ]
     return RoundCosts(
         draft_lengths=tuple(draft_lengths),
-        missed_s=np.array([float(round_.round_s) for round_, _ in rounds]),
-        catch_up_s=float(rounds[0][1]),
+        missed_s=np.array([float(missed.round_s) for missed, _ in rounds]),
+        catch_up_s=np.array(
+            [float(caught_up.round_s - missed.round_s) for missed, caught_up in rounds]
+        ),
         plain_s=float(Plain().round(target, machine, context).round_s),
     )
 

@@ -18,6 +18,7 @@ and none at all (at most twice as long).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -92,7 +93,8 @@ def forward_pass(
         caches.append((count, attention_time(machine, layer.attention, rows, context)))
         kernels += count * (len(products) + 1)
     layers = len(architecture.layers)
-    dispatch_s = device.pass_s + layers * device.layer_s + kernels * device.kernel_s
+    layer_s = device.layer_s + np.where(np.greater(rows, 1), device.more_rows_layer_s, 0.0)
+    dispatch_s = device.pass_s + layers * layer_s + kernels * device.kernel_s
     elements_s = rows * (
         layers * architecture.hidden_size * device.element_s
         + architecture.vocab_size * device.logit_s
@@ -110,9 +112,23 @@ def forward_pass(
         dispatch_s=dispatch_s,
         lower_s=lower_s + dispatch_s + elements_s,
         upper_s=upper_s + dispatch_s + elements_s,
-        build_s=layers * host.build_layer_s + host.build_pass_s,
-        submit_s=layers * host.submit_layer_s + host.submit_pass_s,
+        build_s=layers * host.build_layer_s
+        + host.build_pass_s
+        + np.where(np.greater(rows, 1), host.reshape_s, 0.0),
+        submit_s=layers * host.submit_layer_s
+        + host.submit_pass_s
+        + submission_s(checkpoint, machine, rows),
     )
+
+
+def submission_s(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> Quantity:
+    """What submitting the matrix products of a pass costs the host; a gathered one counts once."""
+    (head_format,) = checkpoint.head_formats.values()
+    seconds = machine.submission(head_format).at(rows)
+    for _, count, formats in checkpoint.layer_kinds:
+        for stored_as, matrices in Counter(formats.values()).items():
+            seconds = seconds + count * matrices * machine.submission(stored_as).at(rows)
+    return seconds
 
 
 def siblings_time(

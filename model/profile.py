@@ -23,7 +23,7 @@ from typing import Any, final
 import numpy as np
 
 from model.constant import Constant, Origin
-from model.machine import Device, Host, Machine
+from model.machine import Device, Host, Machine, Submission
 from model.row_law import Regime, RowLaw, Shape
 from model.units import Quantity
 
@@ -131,14 +131,38 @@ class Profile:
             activation_bytes=self.activation_bytes,
             context_measured=self.context_measured,
             laws={(law.format, Shape(law.shape)): law.assemble(values) for law in self.laws},
+            submissions={
+                name: Submission(
+                    one_row_s=values[f"{name}.{ONE_ROW}"],
+                    more_rows_s=values[f"{name}.{MORE_ROWS}"],
+                )
+                for name in sorted({law.format for law in self.laws})
+                if f"{name}.{ONE_ROW}" in values and f"{name}.{MORE_ROWS}" in values
+            },
             attention=self.attention.assemble(values),
             device=Device(**{name: values[name] for name in DEVICE_CONSTANTS}),
             host=Host(**{name: values[name] for name in HOST_CONSTANTS}),
         )
 
 
-DEVICE_CONSTANTS = ("kernel_s", "layer_s", "element_s", "pass_s", "logit_s")
-HOST_CONSTANTS = ("build_layer_s", "build_pass_s", "submit_layer_s", "submit_pass_s", "sync_s")
+DEVICE_CONSTANTS = (
+    "kernel_s",
+    "layer_s",
+    "more_rows_layer_s",
+    "element_s",
+    "pass_s",
+    "logit_s",
+)
+HOST_CONSTANTS = (
+    "build_layer_s",
+    "build_pass_s",
+    "submit_layer_s",
+    "submit_pass_s",
+    "sync_s",
+    "reshape_s",
+)
+ONE_ROW, MORE_ROWS = "submit_one_row_s", "submit_more_rows_s"
+"""Ends of the names of a format's submission constants."""
 
 
 def seeded_draws(value: float, stderr: float, *, count: int, seed: int) -> np.ndarray:

@@ -9,8 +9,9 @@ import numpy as np
 
 from calibrate.environment import Environment
 from calibrate.fit.bootstrap import DRAWS
-from calibrate.fit.laws import fit_attention, fit_laws
+from calibrate.fit.laws import fit_attention, fit_laws, reference_jitter_s
 from calibrate.fit.overheads import fit_overheads
+from calibrate.run_record import Run
 from calibrate.samples import Sample
 from model.constant import Constant, Origin
 from model.errors import InputError
@@ -20,9 +21,14 @@ NEEDED = ("op", "linear", "attention", "layers", "host")
 
 
 def fit_profile(
-    samples: Sequence[Sample], environment: Environment, *, name: str, created: str
+    samples: Sequence[Sample],
+    environment: Environment,
+    *,
+    name: str,
+    created: str,
+    runs: Sequence[Run] = (),
 ) -> Profile:
-    """Fit every constant of a machine from its samples.
+    """Fit every constant of a machine from its samples, and from real runs where there are any.
 
     Raises:
         InputError: a kind of probe is missing, so that its constants are not determined.
@@ -35,8 +41,9 @@ def fit_profile(
             )
     kernel = kernel_constant(samples)
     activation_bytes = 4 if environment.device == "cpu" else 2
-    laws = fit_laws(samples, kernel.value)
-    attention = fit_attention(samples, kernel.value, activation_bytes)
+    jitter_s = reference_jitter_s(samples)
+    laws = fit_laws(samples, kernel.value, jitter_s)
+    attention = fit_attention(samples, kernel.value, jitter_s, activation_bytes)
     constants = {"kernel_s": kernel}
     for law in (*laws, attention):
         constants |= law.constants
@@ -63,7 +70,7 @@ def fit_profile(
         environment=environment.to_json(),
         samples=tuple(stored(sample) for sample in samples),
     )
-    overheads, residual_log = fit_overheads(samples, profile.machine, profile.sampled_machine)
+    overheads, residual_log = fit_overheads(samples, profile.machine, profile.sampled_machine, runs)
     return replace(profile, constants=constants | overheads, residual_log=residual_log)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from calibrate.fit.bootstrap import drawn
 from calibrate.fit.law_fit import fit_law
 from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
-from calibrate.samples import Sample
+from calibrate.samples import REFERENCE, Sample
 from model.constant import Constant, Origin
 from model.profile import LawForm, RegimeForm
 from model.row_law import RowLaw, shape_of
@@ -35,7 +35,7 @@ class FittedLaw:
     constants: dict[str, Constant]
 
 
-def fit_laws(samples: Iterable[Sample], kernel_s: float) -> list[FittedLaw]:
+def fit_laws(samples: Iterable[Sample], kernel_s: float, jitter_s: float) -> list[FittedLaw]:
     """The law of every format and class of shapes among the linear samples."""
     groups: dict[tuple[str, str], list[Sample]] = defaultdict(list)
     for sample in samples:
@@ -43,18 +43,21 @@ def fit_laws(samples: Iterable[Sample], kernel_s: float) -> list[FittedLaw]:
             shape = shape_of(depth=sample.number("depth"), columns=sample.number("columns"))
             groups[sample.text("format").removesuffix("-s32"), shape.value].append(sample)
     return [
-        fitted(linear_observations(group, kernel_s), format_name, shape)
+        fitted(linear_observations(group, kernel_s, jitter_s), format_name, shape)
         for (format_name, shape), group in groups.items()
     ]
 
 
-def fit_attention(samples: Iterable[Sample], kernel_s: float, element_bytes: int) -> FittedLaw:
+def fit_attention(
+    samples: Iterable[Sample], kernel_s: float, jitter_s: float, element_bytes: int
+) -> FittedLaw:
     """The law of attention over a cache."""
     group = [sample for sample in samples if sample.probe == "attention"]
-    return fitted(attention_observations(group, kernel_s, element_bytes), "", "")
+    observations = attention_observations(group, kernel_s, jitter_s, element_bytes)
+    return fitted(observations, "", "")
 
 
-def linear_observations(samples: list[Sample], kernel_s: float) -> Observations:
+def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float) -> Observations:
     """Products of one matrix each, net of the floor of their kernel."""
 
     def read_bytes(sample: Sample) -> int:
@@ -67,12 +70,12 @@ def linear_observations(samples: list[Sample], kernel_s: float) -> Observations:
         depth=np.array([sample.number("depth") for sample in samples], dtype=float),
         columns=np.array([sample.number("columns") for sample in samples], dtype=float),
         seconds=net_seconds(samples, kernel_s),
-        sigma_log=sigmas_log(samples),
+        sigma_log=sigmas_log(samples, jitter_s),
     )
 
 
 def attention_observations(
-    samples: list[Sample], kernel_s: float, element_bytes: int
+    samples: list[Sample], kernel_s: float, jitter_s: float, element_bytes: int
 ) -> Observations:
     """Attention as a product: the context is its depth, twice the query width its columns."""
 
@@ -89,7 +92,7 @@ def attention_observations(
         depth=np.array([sample.number("context") for sample in samples], dtype=float),
         columns=np.array([columns(sample) for sample in samples]),
         seconds=net_seconds(samples, kernel_s),
-        sigma_log=sigmas_log(samples),
+        sigma_log=sigmas_log(samples, jitter_s),
     )
 
 
@@ -99,10 +102,24 @@ def net_seconds(samples: list[Sample], kernel_s: float) -> Array:
     return np.maximum(gross - kernel_s, SMALLEST_SHARE * gross)
 
 
-def sigmas_log(samples: list[Sample]) -> Array:
-    """Relative uncertainty of the timings: their spread over repeats, never below the floor."""
+def sigmas_log(samples: list[Sample], jitter_s: float) -> Array:
+    """Relative uncertainty of the timings.
+
+    Their spread over repeats, and the jitter of one kernel between visits: a busy host adds so
+    many microseconds, which is much of a short kernel and nothing of a long one.
+    """
     spreads = np.array([sample.spread / math.sqrt(max(sample.repeats, 1)) for sample in samples])
-    return np.hypot(NOISE_FLOOR_LOG, spreads)
+    jitter = np.array([jitter_s / sample.seconds for sample in samples])
+    return np.sqrt(NOISE_FLOOR_LOG**2 + spreads**2 + jitter**2)
+
+
+def reference_jitter_s(samples: Iterable[Sample]) -> float:
+    """How much the reference kernel scatters from visit to visit: half its quartile range."""
+    seconds = [sample.seconds for sample in samples if sample.probe == REFERENCE]
+    if len(seconds) < 2:
+        return 0.0
+    low, high = np.quantile(seconds, [0.25, 0.75])
+    return float(high - low) / 2.0
 
 
 def fitted(observations: Observations, format_name: str, shape: str) -> FittedLaw:

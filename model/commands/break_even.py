@@ -80,7 +80,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def best_speedup(costs: RoundCosts, index: int) -> float:
     """The speedup when every draft token is accepted: the most this draft length can give."""
-    round_s = costs.missed_s[index] + costs.catch_up_s
+    round_s = costs.missed_s[index] + costs.catch_up_s[index]
     return float((costs.draft_lengths[index] + 1) * costs.plain_s / round_s)
 
 

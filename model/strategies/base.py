@@ -49,6 +49,20 @@ class Round:
         return max(shares, key=lambda bound: shares[bound])
 
 
+def mixed(usual: Round, other: Round, share: Quantity) -> Round:
+    """The expected round when `share` of all rounds are the other kind; parts keep their names."""
+
+    def mean(one_s: Quantity, other_s: Quantity) -> Quantity:
+        return one_s + share * (other_s - one_s)
+
+    pairs = zip(usual.parts_s, other.parts_s, strict=True)
+    return Round(
+        parts_s=tuple((name, mean(one_s, other_s)) for (name, one_s), (_, other_s) in pairs),
+        lower_s=mean(usual.lower_s, other.lower_s),
+        upper_s=mean(usual.upper_s, other.upper_s),
+    )
+
+
 class AbstractStrategy(ABC):
     """A way to generate tokens with a target; concrete strategies are final."""
 

@@ -5,12 +5,12 @@ then one read of the tokens:
 
 .. math::
 
-   T(k) = \Bigl\{ k\, t_{draft}(1),\; t_{target}(k + 1) \Bigr\}_{pipeline} + t_{sync}
-          + P_{all} \bigl(t_{draft}(2) - t_{draft}(1)\bigr), \qquad
-   S = \frac{E(k)\, t_{plain}}{T(k)}
+   T_r(k) = \Bigl\{ t_{draft}(r),\; (k - 1)\, t_{draft}(1),\; t_{target}(k + 1)
+          \Bigr\}_{pipeline} + t_{sync}, \qquad
+   S = \frac{E(k)\, t_{plain}}{(1 - P_{all})\, T_1(k) + P_{all}\, T_2(k)}
 
 The braces are the recurrence of :mod:`model.pipeline`. After a round that accepted its whole
-draft, the draft has not seen its own last token, so its next pass has two rows; that happens
+draft, the draft has not seen its own last token, so its first pass has r = 2 rows; that happens
 with probability :math:`P_{all} = \prod p_i`.
 
 Assumes greedy decoding or exact-match sampling as in mlx-lm 0.32's `speculative_generate_step`,
@@ -21,16 +21,17 @@ plain pass; here it costs what the row law says.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from model.acceptance import MAX_DRAFT_LENGTH, Acceptance
 from model.checkpoint import Checkpoint
 from model.errors import InputError
-from model.forward import forward_pass
+from model.forward import PassCost, forward_pass
 from model.machine import Machine
 from model.pipeline import awaited_s
-from model.strategies.base import AbstractStrategy, Round
+from model.strategies.base import AbstractStrategy, Round, mixed
 from model.units import Quantity
 
 
@@ -86,21 +87,13 @@ class Speculative(AbstractStrategy):
         Raises:
             InputError: the draft's vocabulary is not the target's.
         """
-        round_, catch_up_s = self.missed_round(target, machine, context)
-        expected_s = self.acceptance.all_accepted(self.draft_length) * catch_up_s
-        return Round(
-            parts_s=tuple(
-                (name, part_s + expected_s if name == "draft" else part_s)
-                for name, part_s in round_.parts_s
-            ),
-            lower_s=round_.lower_s + expected_s,
-            upper_s=round_.upper_s + expected_s,
-        )
+        missed, caught_up = self.rounds(target, machine, context)
+        return mixed(missed, caught_up, self.acceptance.all_accepted(self.draft_length))
 
-    def missed_round(
+    def rounds(
         self, target: Checkpoint, machine: Machine, context: Quantity
-    ) -> tuple[Round, Quantity]:
-        """A round after one that rejected something, and what it costs more after a full accept.
+    ) -> tuple[Round, Round]:
+        """A round after one that rejected something, and a round after a full accept.
 
         Neither depends on the acceptance.
         """
@@ -108,24 +101,39 @@ class Speculative(AbstractStrategy):
         one = forward_pass(self.draft, machine, rows=1, context=context)
         two = forward_pass(self.draft, machine, rows=2, context=context)
         verify = forward_pass(target, machine, rows=self.rows, context=context)
+        later = [one] * (self.draft_length - 1)
         sync_s = machine.host.sync_s
-        draft_s = self.draft_length * one.device_s
-        waited_s = awaited_s([one] * self.draft_length + [verify], sync_s)
-        idle_s = waited_s - sync_s - draft_s - verify.device_s
-        round_ = Round(
-            parts_s=(
-                ("draft", draft_s),
-                ("weights", verify.weights_s),
-                ("kv", verify.kv_s),
-                ("arithmetic", verify.arithmetic_s),
-                ("dispatch", verify.dispatch_s),
-                ("host", idle_s),
-                ("sync", sync_s),
-            ),
-            lower_s=self.draft_length * one.lower_s + verify.lower_s + idle_s + sync_s,
-            upper_s=self.draft_length * one.upper_s + verify.upper_s + idle_s + sync_s,
+        return (
+            drafted_round([one, *later], verify, sync_s),
+            drafted_round([two, *later], verify, sync_s),
         )
-        return round_, two.device_s - one.device_s
+
+
+def drafted_round(drafts: Sequence[PassCost], verify: PassCost, sync_s: Quantity) -> Round:
+    """The round of these draft passes and this verify pass, queued and read once."""
+    draft_s = total_s(cost.device_s for cost in drafts)
+    idle_s = awaited_s([*drafts, verify], sync_s) - sync_s - draft_s - verify.device_s
+    return Round(
+        parts_s=(
+            ("draft", draft_s),
+            ("weights", verify.weights_s),
+            ("kv", verify.kv_s),
+            ("arithmetic", verify.arithmetic_s),
+            ("dispatch", verify.dispatch_s),
+            ("host", idle_s),
+            ("sync", sync_s),
+        ),
+        lower_s=total_s(cost.lower_s for cost in drafts) + verify.lower_s + idle_s + sync_s,
+        upper_s=total_s(cost.upper_s for cost in drafts) + verify.upper_s + idle_s + sync_s,
+    )
+
+
+def total_s(seconds: Iterable[Quantity]) -> Quantity:
+    """The sum of times, numbers or arrays."""
+    whole: Quantity = 0.0
+    for each in seconds:
+        whole = whole + each
+    return whole
 
 
 def check_vocabulary(target: Checkpoint, draft: Checkpoint) -> None:

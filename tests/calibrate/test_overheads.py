@@ -8,25 +8,50 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrate.fit.overheads import UNKNOWNS, fit_overheads, pass_timings, probe_cost
+from calibrate.fit.overheads import fit_overheads, typical_residual_log, unknown_names
+from calibrate.fit.pass_timings import pass_timings, probe_cost
 from calibrate.samples import Sample, Settings
-from model.machine import Device, Host, Machine
+from model.machine import Device, Host, Machine, Submission
 from model.pipeline import awaited_s, pipelined_s
 from tests.model.machines import flat_law, machine
 
-DEVICE = Device(kernel_s=2e-6, layer_s=60e-6, element_s=5e-10, pass_s=90e-6, logit_s=2e-10)
+DEVICE = Device(
+    kernel_s=2e-6,
+    layer_s=60e-6,
+    more_rows_layer_s=20e-6,
+    element_s=5e-10,
+    pass_s=90e-6,
+    logit_s=2e-10,
+)
 HOST = Host(
     build_layer_s=30e-6,
     build_pass_s=80e-6,
     submit_layer_s=120e-6,
     submit_pass_s=50e-6,
     sync_s=200e-6,
+    reshape_s=5e-3,
 )
+SUBMISSIONS = {
+    "4bit": Submission(one_row_s=2e-6, more_rows_s=3e-6),
+    "bf16": Submission(one_row_s=4e-6, more_rows_s=25e-6),
+}
 LAW = flat_law(bandwidth=4e11, flops=4e12, tile_rows=1.0)
-TRUTH = machine(LAW, device=DEVICE, host=HOST)
+TRUTH = machine(LAW, device=DEVICE, host=HOST, submissions=SUBMISSIONS)
+CANDIDATE_NAMES = (
+    "layer_s",
+    "more_rows_layer_s",
+    "build_layer_s",
+    "submit_layer_s",
+    "sync_s",
+    "reshape_s",
+    "bf16.submit_more_rows_s",
+)
+"""What these probes see well."""
 
 
-def settings(hidden: int, layers: int, rows: int, mode: str, vocab: int = 32_000) -> Settings:
+def settings(
+    hidden: int, layers: int, rows: int, mode: str, form: str, vocab: int = 32_000
+) -> Settings:
     return (
         ("hidden", hidden),
         ("intermediate", 3 * hidden),
@@ -35,7 +60,7 @@ def settings(hidden: int, layers: int, rows: int, mode: str, vocab: int = 32_000
         ("head_dim", 64),
         ("vocab", vocab),
         ("layers", layers),
-        ("format", "4bit"),
+        ("format", form),
         ("rows", rows),
         ("context", 128),
         ("mode", mode),
@@ -43,19 +68,21 @@ def settings(hidden: int, layers: int, rows: int, mode: str, vocab: int = 32_000
 
 
 def sample(probe: str, each: Settings, noise: float) -> Sample:
-    """A probe timed on the planted machine."""
+    """A probe timed on the planted machine; only a growing context is planned anew."""
     blank = Sample(
         probe=probe, settings=each, seconds=1.0, spread=0.0, repeats=10, at=0.0, doubling=2.0
     )
-    cost = probe_cost(blank, TRUTH)
     mode = blank.text("mode")
+    host = HOST if mode == "growing" else replace(HOST, reshape_s=0.0)
+    cost = probe_cost(blank, replace(TRUTH, host=host))
     busy_s = max(float(cost.device_s), float(cost.submit_s))
     seconds = {
         "build": float(cost.build_s),
         "submit": busy_s,
         "pipelined": busy_s,
         "decode": float(pipelined_s(cost)),
-        "awaited": float(awaited_s([cost], TRUTH.host.sync_s)),
+        "awaited": float(awaited_s([cost], HOST.sync_s)),
+        "growing": float(awaited_s([cost], HOST.sync_s)),
     }[mode]
     return replace(blank, seconds=seconds * noise)
 
@@ -63,42 +90,43 @@ def sample(probe: str, each: Settings, noise: float) -> Sample:
 def samples(scatter: float) -> Iterator[Sample]:
     """The probes of a calibration: two widths, two depths, and narrow ones for the host."""
     generator = np.random.default_rng(17)
-    for hidden, layers in ((2048, 4), (2048, 1), (4096, 2)):
-        for rows in (1, 2, 5, 9, 16):
-            for mode in ("pipelined", "awaited"):
-                yield sample(
-                    "layers",
-                    settings(hidden, layers, rows, mode),
-                    float(np.exp(generator.normal(scale=scatter))),
-                )
-    for layers in (4, 24):
-        for mode in ("build", "submit", "decode", "awaited"):
-            yield sample(
-                "host",
-                settings(128, layers, 1, mode, vocab=128),
-                float(np.exp(generator.normal(scale=scatter))),
-            )
+
+    def noise() -> float:
+        return float(np.exp(generator.normal(scale=scatter)))
+
+    for form in SUBMISSIONS:
+        for hidden, layers in ((2048, 4), (2048, 1), (4096, 2)):
+            for rows in (1, 2, 5, 9, 16):
+                for mode in ("pipelined", "awaited"):
+                    yield sample("layers", settings(hidden, layers, rows, mode, form), noise())
+        for layers in (4, 24):
+            arms = [("submit", rows) for rows in (1, 2, 9)]
+            arms += [("build", 1), ("decode", 1), ("awaited", 1), ("growing", 1), ("growing", 2)]
+            for mode, rows in arms:
+                narrow = settings(128, layers, rows, mode, form, vocab=128)
+                yield sample("host", narrow, noise())
 
 
 def bare() -> Machine:
     """What is known before: the laws and the floor of a kernel."""
-    return machine(LAW, device=replace(DEVICE, layer_s=0.0, element_s=0.0, pass_s=0.0, logit_s=0.0))
+    nothing = dict.fromkeys(Device.__slots__, 0.0) | {"kernel_s": DEVICE.kernel_s}
+    return machine(LAW, device=Device(**nothing))
 
 
 def truth() -> dict[str, float]:
     planted = {
         name: getattr(source, name) for source in (DEVICE, HOST) for name in source.__slots__
     }
-    return {name: planted[name] for name in UNKNOWNS}
+    for form, submission in SUBMISSIONS.items():
+        planted[f"{form}.submit_one_row_s"] = submission.one_row_s
+        planted[f"{form}.submit_more_rows_s"] = submission.more_rows_s
+    return planted
 
 
 def test_planted_overheads_come_back_without_noise() -> None:
-    """To 3 % what the probes see well; a fifth what the prior, too, has a say in."""
-    measured = list(samples(0.0))
-    constants, residual_log = fit_overheads(measured, bare(), bare())
-    for name, planted in truth().items():
-        weak = name in ("element_s", "logit_s", "pass_s", "submit_pass_s", "build_pass_s")
-        assert constants[name].value == pytest.approx(planted, rel=0.2 if weak else 0.03), name
+    constants, residual_log = fit_overheads(list(samples(0.0)), bare(), bare())
+    for name in CANDIDATE_NAMES:
+        assert constants[name].value == pytest.approx(truth()[name], rel=0.05), name
     assert residual_log < 2e-3
 
 
@@ -106,17 +134,34 @@ def test_with_noise_whole_passes_are_still_predicted() -> None:
     measured = list(samples(0.03))
     constants, residual_log = fit_overheads(measured, bare(), bare())
     assert residual_log == pytest.approx(0.03, rel=0.4)
-    values = np.array([constants[name].value for name in UNKNOWNS])
-    predicted = pass_timings(measured, bare()).predict_s(values)
+    names = unknown_names(measured)
+    values = np.array([constants[name].value for name in names])
+    predicted = pass_timings(measured, names, bare()).predict_s(values)
     undisturbed = np.array([each.seconds for each in samples(0.0)])
     assert np.median(np.abs(np.log(predicted / undisturbed))) < 0.01
 
 
 def test_error_bars_hold_the_truth_about_as_often_as_they_should() -> None:
-    """Two standard errors of draws, on a log scale, hold 95 %; asked for is 8 of 9."""
-    constants, _ = fit_overheads(list(samples(0.03)), bare(), bare())
+    """Two standard errors of draws, on a log scale, hold 95 %; asked for is all but one."""
+    measured = list(samples(0.03))
+    constants, _ = fit_overheads(measured, bare(), bare())
+    names = unknown_names(measured)
     inside = [
-        abs(np.log(planted / constants[name].value)) < 2 * np.std(np.log(constants[name].draws))
-        for name, planted in truth().items()
+        abs(np.log(truth()[name] / constants[name].value))
+        < 2 * np.std(np.log(constants[name].draws))
+        for name in names
     ]
-    assert sum(inside) >= len(UNKNOWNS) - 1
+    assert sum(inside) >= len(names) - 1
+
+
+def test_one_disturbed_probe_does_not_rule() -> None:
+    measured = list(samples(0.01))
+    measured[3] = replace(measured[3], seconds=4 * measured[3].seconds)
+    constants, residual_log = fit_overheads(measured, bare(), bare())
+    assert constants["layer_s"].value == pytest.approx(DEVICE.layer_s, rel=0.15)
+    assert residual_log < 0.03
+
+
+def test_typical_residual_of_a_normal_scatter_is_its_deviation() -> None:
+    scatter = 0.05 * np.random.default_rng(8).standard_normal(20_000)
+    assert typical_residual_log(scatter) == pytest.approx(0.05, rel=0.03)

@@ -13,9 +13,16 @@ from model.row_law import Regime, RowLaw, Shape
 from model.units import Quantity
 from model.weight_format import weight_format
 
-NO_DEVICE = Device(kernel_s=0.0, layer_s=0.0, element_s=0.0, pass_s=0.0, logit_s=0.0)
+NO_DEVICE = Device(
+    kernel_s=0.0, layer_s=0.0, more_rows_layer_s=0.0, element_s=0.0, pass_s=0.0, logit_s=0.0
+)
 NO_HOST = Host(
-    build_layer_s=0.0, build_pass_s=0.0, submit_layer_s=0.0, submit_pass_s=0.0, sync_s=0.0
+    build_layer_s=0.0,
+    build_pass_s=0.0,
+    submit_layer_s=0.0,
+    submit_pass_s=0.0,
+    sync_s=0.0,
+    reshape_s=0.0,
 )
 
 
@@ -46,6 +53,7 @@ def machine(
         "activation_bytes": 2,
         "context_measured": 4096,
         "laws": {("affine", Shape.WIDE): law, ("float", Shape.WIDE): law},
+        "submissions": {},
         "attention": law,
         "device": device,
         "host": host,

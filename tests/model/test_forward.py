@@ -14,10 +14,10 @@ from model.checkpoint import Checkpoint
 from model.config import read_config
 from model.errors import InputError
 from model.forward import forward_pass
-from model.machine import Device
+from model.machine import Device, Submission
 from model.row_law import Shape
 from model.weight_format import weight_format
-from tests.model.machines import NO_DEVICE, flat_law, machine, small
+from tests.model.machines import NO_DEVICE, NO_HOST, flat_law, machine, small
 
 rows_counts = st.integers(min_value=1, max_value=64)
 contexts = st.integers(min_value=0, max_value=100_000)
@@ -78,11 +78,33 @@ def test_an_untied_input_table_is_not_read() -> None:
 
 def test_overheads_count_layers_kernels_and_elements() -> None:
     """2 layers of 4 groups and attention each, and the head: 11 kernels."""
-    device = Device(kernel_s=1.0, layer_s=100.0, element_s=1e-3, pass_s=1e4, logit_s=1e-6)
+    device = Device(
+        kernel_s=1.0,
+        layer_s=100.0,
+        more_rows_layer_s=10.0,
+        element_s=1e-3,
+        pass_s=1e4,
+        logit_s=1e-6,
+    )
     instant = machine(flat_law(bandwidth=1e30), device=device)
+    one = forward_pass(small(), instant, rows=1, context=0)
     cost = forward_pass(small(), instant, rows=3, context=0)
-    assert float(cost.dispatch_s) == pytest.approx(11 * 1.0 + 2 * 100.0 + 1e4)
+    assert float(one.dispatch_s) == pytest.approx(11 * 1.0 + 2 * 100.0 + 1e4)
+    assert float(cost.dispatch_s) == pytest.approx(float(one.dispatch_s) + 2 * 10.0)
     assert float(cost.arithmetic_s) == pytest.approx(3 * (2 * 256 * 1e-3 + 1024 * 1e-6))
+
+
+def test_submitting_counts_matrices_and_a_new_context_is_planned_once() -> None:
+    """2 layers of 7 matrices and the head; several rows pay another price and a plan."""
+    host = replace(NO_HOST, submit_layer_s=10.0, submit_pass_s=100.0, reshape_s=5.0)
+    submissions = {"bf16": Submission(one_row_s=1.0, more_rows_s=2.0)}
+    here = machine(flat_law(bandwidth=1e30), host=host, submissions=submissions)
+    one, two = (forward_pass(small(), here, rows=rows, context=0) for rows in (1, 2))
+    assert float(one.submit_s) == 2 * 10.0 + 100.0 + 15 * 1.0
+    assert float(two.submit_s) == 2 * 10.0 + 100.0 + 15 * 2.0
+    assert [float(one.build_s), float(two.build_s)] == [0.0, 5.0]
+    # A format whose submission was never measured is submitted for nothing.
+    assert float(forward_pass(small("4bit"), here, rows=1, context=0).submit_s) == 120.0
 
 
 @given(rows_counts, contexts, st.sampled_from([1.0, 5.0, math.inf]))

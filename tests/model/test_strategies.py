@@ -25,6 +25,7 @@ HOST = Host(
     submit_layer_s=5e-6,
     submit_pass_s=5e-6,
     sync_s=1e-4,
+    reshape_s=3e-4,
 )
 LINEAR = flat_law(bandwidth=1e15, flops=1e12, tile_rows=1.0)
 FLAT = flat_law(bandwidth=1e9)
