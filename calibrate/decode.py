@@ -37,7 +37,7 @@ from model.errors import InputError
 Progress: TypeAlias = Callable[[int, int], None]
 
 WARM_PROMPT_TOKENS = 8
-WARM_ROUNDS = 3
+WARM_ROUNDS = 2
 
 
 @final

@@ -20,7 +20,7 @@ from model.errors import unknown_name
 from model.weight_format import WeightFormat, weight_format
 
 EXPECTED_S = {
-    ("quick", False): 66.0,
+    ("quick", False): 74.0,
     ("full", False): 262.0,
     ("quick", True): 45.0,
     ("full", True): 200.0,

@@ -82,7 +82,7 @@ def execute(options: argparse.Namespace) -> int:
     say(f"    profile: {path}")
     arms = SLOW_ARMS if slow else FAST_ARMS
     say("2/3 running what the fit has not seen")
-    runs = [run for arm in arms for run in arm_runs(arm, 16 if slow else 128)]
+    runs = [run for arm in arms for run in arm_runs(arm, 10 if slow else 128)]
     say("3/3 comparing; a speculative run is predicted from its own tokens per pass")
     comparisons = compare_runs(runs, profile)
     if options.json:
