@@ -7,6 +7,7 @@ module of the command that was asked for is imported, so that `predict` starts i
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -46,10 +47,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = next((word for word in arguments if word in COMMANDS), None)
     options = build_parser(chosen).parse_args(arguments)
     try:
-        return import_module(COMMANDS[options.command][0]).execute(options)
+        status: int = import_module(COMMANDS[options.command][0]).execute(options)
+        sys.stdout.flush()
+        return status
     except InputError as error:
         print(f"tokroof {options.command}: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # The reader has seen enough (`tokroof models | head`); nothing is left to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print(f"tokroof {options.command}: interrupted", file=sys.stderr)
         return 130

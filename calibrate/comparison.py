@@ -83,9 +83,12 @@ class Group:
 def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
     """Throughput of every run, and speedup of every strategy run that has its plain run."""
     listed = [run for run in runs if run.strategy in ("plain", "speculative")]
-    plain = {baseline_key(run): run for run in listed if run.strategy == "plain"}
+    # The last plain run before a strategy run shares its conditions; failing that, any later one.
+    plain = {baseline_key(run): run for run in reversed(listed) if run.strategy == "plain"}
     comparisons: list[Comparison] = []
     for run in listed:
+        if run.strategy == "plain":
+            plain[baseline_key(run)] = run
         prediction, refused = attempt(run, profile)
         comparisons.append(throughput(run, prediction, refused))
         baseline = plain.get(baseline_key(run))
@@ -161,10 +164,12 @@ def label(run: Run) -> str:
 
 def groups(run: Run, quantity: str) -> tuple[str, ...]:
     """The groups a run is summed up under."""
+    kind = f"{run.strategy}, own draft" if run.draft == run.target else run.strategy
     return (
         quantity,
-        f"{quantity}, {run.strategy}",
+        f"{quantity}, {kind}",
         f"{quantity}, {run.target}",
+        f"{quantity}, {run.target}, {kind}",
         f"{quantity}, {run.target_format}",
     )
 

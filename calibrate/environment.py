@@ -110,4 +110,5 @@ def _host_memory_bytes() -> int:
 def _operating_system() -> str:
     if platform.system() == "Darwin":
         return f"macOS {platform.mac_ver()[0]}"
-    return f"{platform.system()} {platform.release()}"
+    # What a distribution appends to the version of its kernel names the build, not the system.
+    return f"{platform.system()} {platform.release().partition('-')[0]}"

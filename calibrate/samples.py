@@ -71,6 +71,49 @@ class Sample:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSample:
+    """A sample as a profile keeps it: `settings` as `settings_text` writes them."""
+
+    probe: str
+    settings: str
+    seconds: float
+    spread: float
+    repeats: int
+    at: float
+    doubling: float | None
+    link_s: float
+
+    @staticmethod
+    def of(sample: Sample) -> StoredSample:
+        """What a profile keeps of a sample."""
+        return StoredSample(
+            probe=sample.probe,
+            settings=settings_text(sample.settings),
+            seconds=sample.seconds,
+            spread=sample.spread,
+            repeats=sample.repeats,
+            at=sample.at,
+            doubling=sample.doubling,
+            link_s=sample.link_s,
+        )
+
+    @property
+    def sample(self) -> Sample:
+        """The sample again."""
+        return Sample(
+            probe=self.probe,
+            settings=settings_from_text(self.settings),
+            seconds=self.seconds,
+            spread=self.spread,
+            repeats=self.repeats,
+            at=self.at,
+            doubling=self.doubling,
+            link_s=self.link_s,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One visit of a probe in a sweep, or the reason why there was none.
 

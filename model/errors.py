@@ -18,7 +18,9 @@ class InputError(ValueError):
     """
 
     def __init__(self, value: str, wrong: str, right: str) -> None:
-        super().__init__(f"{value}: {wrong}; {right}")
+        line = f"{value}: {wrong}; {right}"
+        # A file name may hold a line break; the message stays one line.
+        super().__init__(" ".join(line.splitlines()))
         self.value = value
         self.wrong = wrong
         self.right = right

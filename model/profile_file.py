@@ -226,7 +226,20 @@ def profile_to_json(profile: Profile) -> str:
         },
         "samples": [dict(sample) for sample in profile.samples],
     }
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    fields = (f"{json.dumps(name)}: {entry_lines(value)}" for name, value in document.items())
+    return "{\n " + ",\n ".join(fields) + "\n}\n"
+
+
+def entry_lines(value: object) -> str:
+    """JSON with one entry of a list or mapping on each line, so that a change shows as a line."""
+    if isinstance(value, list) and value:
+        entries = [json.dumps(entry, allow_nan=False) for entry in cast("list[object]", value)]
+        return "[\n  " + ",\n  ".join(entries) + "\n ]"
+    if isinstance(value, dict) and value:
+        pairs = cast("dict[str, object]", value).items()
+        entries = [f"{json.dumps(name)}: {json.dumps(e, allow_nan=False)}" for name, e in pairs]
+        return "{\n  " + ",\n  ".join(entries) + "\n }"
+    return json.dumps(value, allow_nan=False)
 
 
 def write_profile(profile: Profile, path: Path) -> None:
@@ -238,6 +251,8 @@ def write_profile(profile: Profile, path: Path) -> None:
             stream.write(profile_to_json(profile))
             stream.flush()
             os.fsync(stream.fileno())
+        # A temporary file is its owner's alone; a profile is not a secret.
+        Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from calibrate.environment import Environment, read_environment
-from calibrate.fit.calibration import fit_profile
+from calibrate.fit.calibration import fit_profile, refit_profile
 from calibrate.grid import MODES
 from calibrate.measure import run_calibration
+from calibrate.run_record import Run, read_runs
 from model.commands.machines import constants_text
+from model.errors import InputError
 from model.profile import Profile
 from model.profile_file import write_profile
-from model.profile_store import check_profile_name, profiles_folder
+from model.profile_store import check_profile_name, choose_profile, profiles_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,29 +32,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the profile (default: chip and runtime)")
     parser.add_argument("--output", metavar="FILE", help="write the profile here instead")
     parser.add_argument(
+        "--refit", metavar="PROFILE", help="measure nothing: fit this profile's samples again"
+    )
+    parser.add_argument("--runs", metavar="RUNS", help="let real runs join the fit")
+    parser.add_argument(
+        "--runs-of", metavar="MODEL", help="only those of this target; keep the others for scoring"
+    )
+    parser.add_argument(
         "--fresh", action="store_true", help="start over, whatever an interrupted run left"
     )
 
 
 def execute(options: argparse.Namespace) -> int:
     """Measure, fit, write, and say what came out."""
-    formats = [name for name in options.formats.split(",") if name]
-    name = check_profile_name(options.name or default_name(read_environment()))
-    profile, path = calibrate(
-        mode=options.mode,
-        formats=formats,
-        name=name,
-        output=Path(options.output) if options.output else None,
-        fresh=options.fresh,
-    )
+    runs = fitting_runs(options)
+    output = Path(options.output) if options.output else None
+    if options.refit:
+        profile = refit_profile(choose_profile(options.refit).profile, runs)
+        path = output or profiles_folder() / f"{profile.name}.json"
+        write_profile(profile, path)
+    else:
+        profile, path = calibrate(
+            mode=options.mode,
+            formats=[name for name in options.formats.split(",") if name],
+            name=check_profile_name(options.name or default_name(read_environment())),
+            output=output,
+            fresh=options.fresh,
+            runs=runs,
+        )
     print(constants_text(profile))
     print(f"left on whole passes: {100 * profile.residual_log:.1f} %")
     print(f"written to {path}", file=sys.stderr)
     return 0
 
 
+def fitting_runs(options: argparse.Namespace) -> list[Run]:
+    """The runs that join the fit: of one target, if asked, and with a draft of their own.
+
+    A target that drafts for itself meets attention shapes that its verify passes planned before,
+    so its rounds do not show what a new context costs.
+
+    Raises:
+        InputError: no run is left.
+    """
+    if not options.runs:
+        return []
+    runs = [run for run in read_runs(Path(options.runs)) if run.draft != run.target]
+    runs = [run for run in runs if options.runs_of in (None, run.target)]
+    if not runs:
+        raise InputError(
+            f"--runs-of {options.runs_of}", "leaves no run", "name a target of the file"
+        )
+    return runs
+
+
 def calibrate(
-    *, mode: str, formats: list[str], name: str, output: Path | None = None, fresh: bool = False
+    *,
+    mode: str,
+    formats: list[str],
+    name: str,
+    output: Path | None = None,
+    fresh: bool = False,
+    runs: Sequence[Run] = (),
 ) -> tuple[Profile, Path]:
     """Measure this machine and write its profile; an interrupted measurement goes on.
 
@@ -68,6 +110,7 @@ def calibrate(
         session.samples,
         session.header.environment,
         name=name,
+        runs=runs,
         created=datetime.fromtimestamp(session.header.began, UTC).isoformat(timespec="seconds"),
     )
     path = output or profiles_folder() / f"{name}.json"

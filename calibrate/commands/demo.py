@@ -25,7 +25,19 @@ from model.target import load_target
 
 FORMATS = ["4bit", "8bit", "3bit"]
 DRAFT_LENGTHS = (1, 2, 4)
-CONTEXT_TOKENS = 48
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """How long each run is: a slow device pays for every token of the prompt too."""
+
+    context_tokens: int
+    tokens: int
+
+
+SLOW_LENGTH = Length(context_tokens=16, tokens=12)
+FAST_LENGTH = Length(context_tokens=128, tokens=128)
 
 
 @final
@@ -82,7 +94,8 @@ def execute(options: argparse.Namespace) -> int:
     say(f"    profile: {path}")
     arms = SLOW_ARMS if slow else FAST_ARMS
     say("2/3 running what the fit has not seen")
-    runs = [run for arm in arms for run in arm_runs(arm, 10 if slow else 128)]
+    length = SLOW_LENGTH if slow else FAST_LENGTH
+    runs = [run for arm in arms for run in arm_runs(arm, length)]
     say("3/3 comparing; a speculative run is predicted from its own tokens per pass")
     comparisons = compare_runs(runs, profile)
     if options.json:
@@ -94,21 +107,21 @@ def execute(options: argparse.Namespace) -> int:
     for arm in arms:
         if arm.draft:
             print()
-            print(why(arm, profile))
+            print(why(arm, profile, length))
     return 0
 
 
-def arm_runs(arm: Arm, tokens: int) -> Iterator[Run]:
+def arm_runs(arm: Arm, length: Length) -> Iterator[Run]:
     """The plain run of an arm, then one per draft length."""
     target = open_network(arm.target, arm.format_name, arm.weights)
-    prompt = prompt_tokens(target, CONTEXT_TOKENS)
-    plain = decode_plain(target, prompt, tokens)
+    prompt = prompt_tokens(target, length.context_tokens)
+    plain = decode_plain(target, prompt, length.tokens)
     yield reported(plain)
     if not arm.draft:
         return
     draft = open_network(arm.draft, arm.draft_format, arm.weights)
     for draft_length in DRAFT_LENGTHS:
-        yield reported(speculate(target, draft, prompt, tokens, draft_length, plain))
+        yield reported(speculate(target, draft, prompt, length.tokens, draft_length, plain))
 
 
 def reported(run: Run) -> Run:
@@ -122,12 +135,14 @@ def reported(run: Run) -> Run:
     return run
 
 
-def why(arm: Arm, profile: Profile) -> str:
+def why(arm: Arm, profile: Profile, length: Length) -> str:
     """What the pair would need, and so why it wins or cannot."""
     machine = profile.machine
     target = machine.as_run(load_target(arm.target, arm.format_name))
     draft = machine.as_run(load_target(arm.draft, arm.draft_format))
-    costs = round_costs(target, draft, machine, context=CONTEXT_TOKENS, draft_lengths=DRAFT_LENGTHS)
+    costs = round_costs(
+        target, draft, machine, context=length.context_tokens, draft_lengths=DRAFT_LENGTHS
+    )
     title = f"{arm.target} {arm.format_name} drafted by {arm.draft} {arm.draft_format}:"
     return f"{title}\n{break_even_text(costs, costs.break_even())}"
 

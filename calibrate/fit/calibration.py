@@ -12,10 +12,11 @@ from calibrate.fit.bootstrap import DRAWS
 from calibrate.fit.laws import fit_attention, fit_laws, reference_jitter_s
 from calibrate.fit.overheads import fit_overheads
 from calibrate.run_record import Run
-from calibrate.samples import Sample
+from calibrate.samples import Sample, StoredSample
 from model.constant import Constant, Origin
 from model.errors import InputError
 from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Profile, seeded_draws
+from model.typed_json import record_from_json
 
 NEEDED = ("op", "linear", "attention", "layers", "host")
 
@@ -68,7 +69,7 @@ def fit_profile(
         attention=attention.form,
         constants=missing | constants,
         environment=environment.to_json(),
-        samples=tuple(stored(sample) for sample in samples),
+        samples=tuple(asdict(StoredSample.of(sample)) for sample in samples),
     )
     overheads, residual_log = fit_overheads(samples, profile.machine, profile.sampled_machine, runs)
     return replace(profile, constants=constants | overheads, residual_log=residual_log)
@@ -87,6 +88,18 @@ def kernel_constant(samples: Sequence[Sample]) -> Constant:
     )
 
 
-def stored(sample: Sample) -> dict[str, object]:
-    """A sample as it is kept in the profile, settings by name."""
-    return {**asdict(sample), "settings": dict(sample.settings)}
+def refit_profile(profile: Profile, runs: Sequence[Run] = ()) -> Profile:
+    """Fit a profile again from the samples it keeps, with these runs instead of earlier ones.
+
+    Raises:
+        InputError: the profile keeps no samples, as a prior does, or they cannot be read.
+    """
+    where = f"profile {profile.name}"
+    if not profile.samples:
+        raise InputError(where, "keeps no samples", "give a profile that `calibrate` wrote")
+    samples = [
+        record_from_json(StoredSample, sample, f"{where}: samples[{index}]").sample
+        for index, sample in enumerate(profile.samples)
+    ]
+    environment = Environment.from_json(profile.environment, f"{where}: environment")
+    return fit_profile(samples, environment, name=profile.name, created=profile.created, runs=runs)

@@ -1,0 +1,95 @@
+"""Predictions beside runs: errors, coverage, signs, groups, and refusals that say why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from calibrate.comparison import SPEEDUP, THROUGHPUT, Comparison, compare_runs, summarise
+from calibrate.run_strategy import strategy_of
+from model.catalog import packaged_profile_text
+from model.profile import Profile
+from model.profile_file import profile_from_json
+from tests.calibrate.test_run_timings import BLANK
+
+
+@pytest.fixture(scope="module")
+def m3() -> Profile:
+    return profile_from_json(packaged_profile_text("m3-10core-16gb"), "m3")
+
+
+PLAIN = replace(
+    BLANK,
+    id="plain",
+    strategy="plain",
+    draft="",
+    draft_format="",
+    draft_length=0,
+    matches_plain=None,
+)
+
+
+def comparison(predicted: float | None, measured: float, quantity: str = SPEEDUP) -> Comparison:
+    return Comparison(
+        id="x",
+        label="x",
+        quantity=quantity,
+        measured=measured,
+        predicted=predicted,
+        interval_90=None if predicted is None else (0.9 * predicted, 1.1 * predicted),
+        bound=None,
+        verdict=None,
+        refused="no law" if predicted is None else None,
+        groups=("all",),
+    )
+
+
+def test_a_run_as_fast_as_predicted_has_no_error(m3: Profile) -> None:
+    strategy, target, context = strategy_of(PLAIN, m3.machine)
+    round_s = float(strategy.round(target, m3.machine, context).round_s)
+    (only,) = compare_runs([replace(PLAIN, round_s=(round_s,) * 8)], m3)
+    assert only.quantity == THROUGHPUT
+    assert only.error == pytest.approx(0.0, abs=1e-9)
+    assert only.covered
+
+
+def test_a_strategy_is_scored_against_the_plain_run_before_it(m3: Profile) -> None:
+    slow, fast = (replace(PLAIN, id=i, round_s=(s,) * 8) for i, s in (("a", 0.4), ("b", 0.2)))
+    run = replace(BLANK, round_s=(0.4,) * 8, accepted=(1,) * 8)
+    first = compare_runs([slow, run, fast], m3)[2]
+    last = compare_runs([slow, fast, run], m3)[3]
+    assert (first.quantity, last.quantity) == (SPEEDUP, SPEEDUP)
+    assert first.measured == pytest.approx(2.0)
+    assert last.measured == pytest.approx(1.0)
+
+
+def test_without_a_plain_run_there_is_no_speedup_to_score(m3: Profile) -> None:
+    assert [each.quantity for each in compare_runs([BLANK], m3)] == [THROUGHPUT]
+
+
+def test_what_is_not_known_is_refused_with_its_reason(m3: Profile) -> None:
+    (refused,) = compare_runs([replace(PLAIN, target="llama-9-1b")], m3)
+    assert refused.predicted is None
+    assert refused.error is None
+    assert "model 'llama-9-1b': is not known" in str(refused.refused)
+
+
+def test_errors_coverage_and_signs_are_summed_up() -> None:
+    members = [
+        comparison(1.1, 1.0),  # a tie: no sign to tell
+        comparison(1.2, 1.5),  # covered by neither, but a win told as a win
+        comparison(0.8, 1.2),  # a win told as a loss
+        comparison(None, 2.0),
+    ]
+    (group,) = summarise(members)
+    assert (group.n, group.predicted, group.refused) == (4, 3, 1)
+    assert group.median_error == pytest.approx(0.2)
+    assert group.worst_error == pytest.approx(1 / 3)
+    assert group.coverage_90 == pytest.approx(1 / 3)
+    assert group.sign_accuracy == pytest.approx(0.5)
+
+
+def test_a_group_of_refusals_has_no_errors() -> None:
+    (group,) = summarise([comparison(None, 1.0)])
+    assert (group.median_error, group.coverage_90, group.sign_accuracy) == (None, None, None)

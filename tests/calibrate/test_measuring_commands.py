@@ -1,0 +1,157 @@
+"""`run`, `validate`, `calibrate` and `demo`: real but tiny, and every refusal in a line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tokroof
+from calibrate.commands.demo import DRAFT_LENGTHS, FAST_ARMS, FORMATS, SLOW_ARMS
+from calibrate.run_record import read_runs
+from model.catalog import architecture_names
+from model.profile_file import read_profile
+from model.strategies.speculative import check_vocabulary
+from model.target import load_target
+
+TINY = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "vocab_size": 256,
+    "num_hidden_layers": 2,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "tie_word_embeddings": True,
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.json"
+    path.write_text(json.dumps(TINY))
+    return str(path)
+
+
+def test_run_records_and_validate_reads(
+    tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "runs.jsonl")
+    command = ["run", "speculative", tiny, "--format", "4bit", "--draft", "same"]
+    command += ["--draft-length", "1,2", "--tokens", "8", "--context", "4", "--output", output]
+    assert tokroof.main(command) == 0
+    shown = capsys.readouterr().out
+    assert "output equals plain" in shown
+    runs = read_runs(Path(output))
+    assert [run.draft_length for run in runs] == [0, 1, 2]
+    assert [run.tokens_per_pass for run in runs] == [1.0, 2.0, 3.0]
+    assert runs[1].matches_plain is True
+    assert tokroof.main(["validate", output, "--machine", "m3-10core-16gb", "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert [row["quantity"] for row in document["rows"]] == [
+        "tokens_per_s",
+        "tokens_per_s",
+        "speedup",
+        "tokens_per_s",
+        "speedup",
+    ]
+    row_keys = {"id", "quantity", "measured", "predicted", "interval_90", "error", "refused"}
+    group_keys = {
+        *("group", "n", "predicted", "refused", "median_error", "p90_error"),
+        *("coverage_90", "sign_accuracy"),
+    }
+    assert all(row_keys <= row.keys() for row in document["rows"])
+    assert all(group_keys <= group.keys() for group in document["groups"])
+
+
+def test_awaited_runs_are_recorded_beside_plain_ones(
+    tiny: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "awaited", tiny, "--format", "8bit", "--tokens", "4", "--context", "4"]
+    assert tokroof.main([*command, "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)
+    assert [run["strategy"] for run in runs] == ["plain", "awaited"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", "sideways", "llama-3.1-8b"], "strategy 'sideways': is not known"),
+        (["run", "speculative", "smollm2-135m"], "run speculative: needs a draft"),
+        (["run", "plain", "smollm3-135m", "--format", "4bit"], "or smollm2-135m or"),
+        (["run", "plain", "smollm2-135m", "--weights", "some"], "--weights some: is unknown"),
+        (["run", "plain", "llama-3.1-8b", "--weights", "real"], "has no weights on this machine"),
+        (["run", "plain", "llama-3.1-405b", "--format", "bf16"], "GB"),
+        (["run", "plain", "smollm2-135m", "--tokens", "1"], "--tokens 1: is out of range"),
+        (["validate", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
+        (["calibrate", "--mode", "slow"], "mode 'slow': is not known"),
+        (["calibrate", "--formats", "9bit"], "format '9bit': is not a weight format"),
+        (["calibrate", "--name", "../up"], "name '../up': cannot name a file"),
+        (["calibrate", "--refit", "m3-10core-16gb"], "keeps no samples"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_two(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], line: str
+) -> None:
+    assert tokroof.main(arguments) == 2
+    shown = capsys.readouterr()
+    assert line in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_a_file_that_is_no_runs_file_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "runs.csv"
+    table.write_text("id,chip\nR1,M3\n")
+    assert tokroof.main(["validate", str(table)]) == 2
+    assert "runs.csv:1: is not whole JSON" in capsys.readouterr().err
+
+
+def test_calibrate_measures_fits_and_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One format at the smallest sizes: the whole path, as a user runs it."""
+    import calibrate.plan
+    from calibrate.grid import WIDTHS
+
+    monkeypatch.setattr(calibrate.plan, "SIZES", {"quick": ((min(WIDTHS),),)})
+    monkeypatch.setattr(calibrate.plan, "SWEEPS", 1)
+    output = tmp_path / "here.json"
+    arguments = ["--name", "here", "--formats", "4bit", "--output", str(output)]
+    assert tokroof.main(["calibrate", *arguments]) == 0
+    shown = capsys.readouterr()
+    assert "4bit.square.1." in shown.out
+    profile = read_profile(output)
+    assert profile.name == "here"
+    assert profile.constants["sync_s"].value > 0
+    assert not list((tmp_path / "home" / "sessions").iterdir())
+    predicting = ["predict", "smollm2-135m", "--format", "4bit", "--machine", str(output)]
+    assert tokroof.main([*predicting, "--json"]) == 0
+    prediction = json.loads(capsys.readouterr().out)["predictions"][0]
+    assert prediction["origin"] == "measured"
+    assert 0.5 < prediction["tokens_per_s"] < 500
+
+
+def test_the_demo_asks_for_what_the_catalog_has_and_the_profile_prices() -> None:
+    for arm in (*SLOW_ARMS, *FAST_ARMS):
+        target = load_target(arm.target, arm.format_name)
+        assert target.architecture.name in architecture_names()
+        if arm.draft:
+            check_vocabulary(target, load_target(arm.draft, arm.draft_format))
+            assert f"{load_target(arm.draft, arm.draft_format).weight_format.bits}bit" in FORMATS
+    for arms in (SLOW_ARMS, FAST_ARMS):
+        runs = sum(1 + len(DRAFT_LENGTHS) * bool(arm.draft) for arm in arms)
+        assert runs >= 8
+        assert any(arm.weights == "real" for arm in arms)
