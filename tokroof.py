@@ -45,20 +45,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; bad input is one line on stderr and exit status 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     chosen = next((word for word in arguments if word in COMMANDS), None)
-    options = build_parser(chosen).parse_args(arguments)
-    try:
+    try:  # a command's imports take a second, in which it may be interrupted as well
+        options = build_parser(chosen).parse_args(arguments)
         status: int = import_module(COMMANDS[options.command][0]).execute(options)
         sys.stdout.flush()
         return status
     except InputError as error:
-        print(f"tokroof {options.command}: {error}", file=sys.stderr)
+        print(f"tokroof {chosen}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader has seen enough (`tokroof models | head`); nothing is left to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print(f"tokroof {options.command}: interrupted", file=sys.stderr)
+        print(f"tokroof {chosen}: interrupted", file=sys.stderr)
         return 130
 
 

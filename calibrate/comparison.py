@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 
 from calibrate.run_record import Run
-from calibrate.run_strategy import strategy_of
+from calibrate.run_strategy import PREDICTED, strategy_of
 from model.errors import InputError
 from model.forward import Bound
 from model.prediction import TIE, Prediction, predict
@@ -82,8 +82,8 @@ class Group:
 
 def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
     """Throughput of every run, and speedup of every strategy run that has its plain run."""
-    listed = [run for run in runs if run.strategy in ("plain", "speculative")]
-    # The last plain run before a strategy run shares its conditions; failing that, any later one.
+    listed = [run for run in runs if run.strategy in PREDICTED]
+    # The last plain run before a strategy run shares its conditions; failing that, the next one.
     plain = {baseline_key(run): run for run in reversed(listed) if run.strategy == "plain"}
     comparisons: list[Comparison] = []
     for run in listed:
@@ -175,7 +175,7 @@ def groups(run: Run, quantity: str) -> tuple[str, ...]:
 
 
 def summarise(comparisons: Sequence[Comparison]) -> list[Group]:
-    """Errors by group, in the order in which groups first appear; quantities before parts."""
+    """Errors by group, sorted by name: a quantity comes before its parts."""
     members: dict[str, list[Comparison]] = defaultdict(list)
     for comparison in comparisons:
         for name in comparison.groups:

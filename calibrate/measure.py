@@ -102,9 +102,12 @@ def measure(
                     progress.advance(expected_s, f"{probe.probe} {probe.label}")
                     if reason is not None:
                         progress.say(f"skipped {probe.probe} {probe.label}: {reason}")
+    except KeyboardInterrupt:
+        progress.say(f"{len(file.lines)} visits are kept; the same command goes on from here")
+        raise
     finally:
         progress.close()
-    session = Session(header=header, lines=tuple(file.lines))
+    session = Session(header=file.header, lines=tuple(file.lines))
     for warning in warnings_of(session):
         progress.say(f"warning: {warning}")
     return session
@@ -145,7 +148,7 @@ class Run:
             return None
         seen = [line.visit for line in earlier if line.visit is not None]
         visited, reason = None, self._unsafe(probe)
-        at = time.time() - self._file.began
+        at = time.time() - self._file.header.began
         if reason is None:
             try:
                 visited = self._timed(probe, seen, hurried=hurried)

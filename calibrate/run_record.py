@@ -16,11 +16,13 @@ from statistics import fmean, quantiles
 from typing import NoReturn, final
 
 from calibrate.environment import Environment
+from model.acceptance import MAX_DRAFT_LENGTH
 from model.errors import InputError
 from model.typed_json import record_from_json
 
 STRATEGIES = ("plain", "speculative", "awaited")
 BLOCK_ROUNDS = 8
+MAX_TOKENS = 100_000_000
 
 
 @final
@@ -68,6 +70,13 @@ class Run:
     def __post_init__(self) -> None:
         rules = (
             (self.strategy in STRATEGIES, "strategy", f"is none of {', '.join(STRATEGIES)}"),
+            (
+                0 <= self.draft_length <= MAX_DRAFT_LENGTH
+                and (self.draft_length > 0) == (self.strategy == "speculative"),
+                "draft_length",
+                f"is {self.draft_length} of a {self.strategy} run",
+            ),
+            (0 <= self.context_tokens <= MAX_TOKENS, "context_tokens", "is no length of a prompt"),
             (len(self.round_s) > 0, "round_s", "has no round"),
             (all(seconds > 0 for seconds in self.round_s), "round_s", "has a time of 0 or less"),
             (len(self.accepted) == len(self.round_s), "accepted", "has not one count per round"),
@@ -211,6 +220,10 @@ def _parse(line: str, where: str) -> Run:
     except json.JSONDecodeError as error:
         wrong = f"is not whole JSON (column {error.colno}: {error.msg})"
         raise InputError(where, wrong, "delete the line if a write was cut off") from error
+    except InputError:
+        raise
+    except (RecursionError, ValueError) as error:  # nested too deep, or a number of 5000 digits
+        raise InputError(where, "is not JSON that can be read", "record the run again") from error
     try:
         return record_from_json(Run, value, where)
     except InputError as error:

@@ -11,9 +11,12 @@ from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
 from model.target import load_target
 
+PREDICTED = ("plain", "speculative")
+"""Strategies of runs that the model prices; an awaited run is not one."""
+
 
 def strategy_of(run: Run, machine: Machine) -> tuple[AbstractStrategy, Checkpoint, float]:
-    """Strategy, target and mean context of a run; its progress is taken, its times are not.
+    """Strategy, target and mean context of a predicted run; its progress is taken, not its times.
 
     Raises:
         InputError: the target or draft is not known.

@@ -13,7 +13,7 @@ from typing import final
 
 from calibrate.environment import Environment
 from calibrate.samples import Line, Sample, samples_of
-from model.errors import InputError
+from model.errors import InputError, unwritable
 from model.typed_json import record_from_json
 
 SCHEMA = "tokroof.session/1"
@@ -105,20 +105,26 @@ def check_same(path: Path, found: Header, wanted: Header) -> None:
     Raises:
         InputError: it names the first thing that differs.
     """
-    right = "give another session file, or remove this one"
+    right = "remove it, or start over with --fresh"
     was, now = found.environment.to_json(), wanted.environment.to_json()
     for name in was:
         if was[name] != now[name]:
             wrong = f"was measured with {name} {was[name]}, and this is {now[name]}"
             raise InputError(str(path), wrong, right)
-    for name in ("mode", "formats", "plan"):
+    for name, called in (("mode", "another mode"), ("formats", "other formats")):
         if getattr(found, name) != getattr(wanted, name):
-            raise InputError(str(path), f"was measured with another {name}", right)
+            raise InputError(str(path), f"was measured with {called}", right)
+    if found.plan != wanted.plan:
+        raise InputError(str(path), "was measured with another plan", right)
 
 
 @final
 class SessionFile:
-    """A session file open for appending."""
+    """A session file open for appending; `header` is what it began with.
+
+    Raises:
+        InputError: it is no session, one of another environment or plan, or cannot be written.
+    """
 
     def __init__(self, path: Path, header: Header) -> None:
         found = read_session(path)
@@ -128,7 +134,7 @@ class SessionFile:
         else:
             check_same(path, found.header, header)
             _drop_torn_line(path)
-        self.began = found.header.began
+        self.header = found.header
         self.lines = list(found.lines)
         self._path = path
 
@@ -140,10 +146,13 @@ class SessionFile:
 
     @staticmethod
     def _write_atomically(path: Path, header: Header) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(path.name + ".part")
-        draft.write_text(json.dumps(asdict(header)) + "\n", encoding="utf-8")
-        draft.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(json.dumps(asdict(header)) + "\n", encoding="utf-8")
+            draft.replace(path)
+        except OSError as error:
+            raise unwritable(path, error) from error
 
 
 def _drop_torn_line(path: Path) -> None:

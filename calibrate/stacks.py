@@ -36,7 +36,12 @@ from model.weight_format import weight_format
 
 SEED = 7
 MOST_GROWTH = 512
-"""Tokens by which a growing context may grow before it starts again."""
+"""Tokens by which a growing context may grow before it starts again.
+
+At two rows a pass that is more contexts than MLX's CUDA back end keeps plans for (the last 256;
+mlx, `cuda/scaled_dot_product_attention.cpp`), so that those met again are new again. It is short
+of the 1024 tokens from which Metal's attention may use another kernel.
+"""
 
 
 def llama_config(
@@ -153,7 +158,10 @@ class Passes:
         return job
 
     def grow(self, units: int) -> Job:
-        """Awaited passes whose rows stay in the caches, so that each meets a new context."""
+        """Awaited passes whose rows stay in the caches, so that each meets a new context.
+
+        A further job goes on from the context that the last one reached.
+        """
         beyond = self.caches[0].offset - self._context
         if beyond > MOST_GROWTH:
             trim_prompt_cache(self.caches, beyond)

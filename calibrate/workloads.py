@@ -40,6 +40,7 @@ class Workshop:
     def __init__(self) -> None:
         self._shelf = Shelf()
         self._reference = Shelf()
+        self._growing: dict[str, stacks.Loop] = {}
         self._makers: dict[str, Callable[[Probe], Workload]] = {
             "op": lambda _: kernels.op_chain(),
             "copy": self._copy,
@@ -101,6 +102,18 @@ class Workshop:
         return stacks.experts_chain(experts, **numbers, tokens=probe.number("tokens"))
 
     def _loop(self, probe: Probe) -> Workload:
+        """A loop over passes. Growing ones are kept, and go on where the last sweep stopped.
+
+        Begun anew they would meet the contexts of the last sweep, for which all is planned. Their
+        network is so narrow that keeping it takes next to no memory.
+        """
+        if probe.text("mode") != "growing":
+            return self._made_loop(probe)
+        if probe.label not in self._growing:
+            self._growing[probe.label] = self._made_loop(probe)
+        return self._growing[probe.label]
+
+    def _made_loop(self, probe: Probe) -> stacks.Loop:
         names = ("hidden", "intermediate", "query_heads", "kv_heads", "head_dim", "vocab", "layers")
         config = stacks.llama_config(**{name: probe.number(name) for name in names})
         network = self._shelf.get(

@@ -12,6 +12,7 @@ from model.break_even import round_costs
 from model.checkpoint import Checkpoint
 from model.errors import InputError
 from model.machine import Machine
+from model.memory import check_fits
 from model.prediction import Prediction, predict
 from model.profile_store import choose_profile, own_profiles
 from model.strategies.base import AbstractStrategy
@@ -97,21 +98,19 @@ def _computed(selection: Selection, _changed: tuple[int, ...]) -> Answer:
     draft = _loaded(selection.draft, selection.draft_format, machine, selection.fetch)
     context = float(selection.context)
     for checkpoint in (target, draft):
-        _check_context(checkpoint, selection.context)
+        checkpoint.check_context(context)
+    check_fits([target], machine, context=context)
     acceptance = Acceptance(by_position=(selection.acceptance,))
     strategies: list[AbstractStrategy] = [
         Plain(),
         *(Speculative(draft=draft, draft_length=k, acceptance=acceptance) for k in DRAFT_LENGTHS),
     ]
     plain, *speculative = (predict(each, target, profile, context=context) for each in strategies)
-    name = f"{target.architecture.name} {target.weight_format.name}"
-    if not plain.memory.fits:
-        right = "choose fewer bits, less context or a smaller model"
-        raise InputError(f"{name} on {machine.chip}", plain.memory.reason, right)
     costs = round_costs(target, draft, machine, context=context, draft_lengths=DRAFT_LENGTHS)
     return Answer(
-        where=f"{name}, drafted by {draft.architecture.name} {draft.weight_format.name}, on "
-        f"{machine.chip} ({machine.runtime}), {selection.context:,} tokens of context; "
+        where=f"{target.architecture.name} {target.weight_format.name}, drafted by "
+        f"{draft.architecture.name} {draft.weight_format.name}, on {machine.chip} "
+        f"({machine.runtime}), {selection.context:,} tokens of context; "
         f"constants: {profile.origin.label}",
         note=choice.note,
         acceptance=selection.acceptance,
@@ -126,10 +125,3 @@ def _loaded(spec: str, format_name: str, machine: Machine, fetch: bool) -> Check
         right = "tick the box that fetches its config.json, or give a local folder"
         raise InputError(spec, "is on huggingface.co, and nothing is fetched unasked", right)
     return machine.as_run(load_target(spec, format_name))
-
-
-def _check_context(checkpoint: Checkpoint, context: int) -> None:
-    limit = checkpoint.architecture.context_limit
-    if limit is not None and context > limit:
-        wrong = f"is beyond the {limit:,} tokens of {checkpoint.architecture.name}"
-        raise InputError(f"{context:,} tokens of context", wrong, "choose fewer")

@@ -125,6 +125,9 @@ def from_tokens_per_pass(tokens: float, draft_length: int) -> float:
 def from_accepted_fraction(fraction: float, draft_length: int) -> float:
     """The acceptance whose accepted / drafted is `fraction`: E = 1 + fraction k.
 
+    Raises:
+        InputError: a fraction outside [0, 1].
+
     >>> round(from_accepted_fraction(0.5904, 4), 6)
     0.8
     """
@@ -146,4 +149,5 @@ def from_draft_share(share: float, draft_length: int) -> float:
             f"is impossible with draft length {draft_length}",
             f"give a number in [0, {limit:.3g}]",
         )
-    return from_tokens_per_pass(1.0 / (1.0 - share), draft_length)
+    # At the limit 1 / (1 - share) may round to a hair above k + 1.
+    return from_tokens_per_pass(min(1.0 / (1.0 - share), draft_length + 1.0), draft_length)

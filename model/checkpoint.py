@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
 from model.architecture import Architecture, Layer, Matrix, Siblings
+from model.errors import InputError
 from model.weight_format import WeightFormat, weight_format
 
 if TYPE_CHECKING:
@@ -93,6 +94,17 @@ class Checkpoint:
             ),
             vector_bytes=4,
         )
+
+    def check_context(self, context: float) -> None:
+        """Refuse a context that the network cannot hold; a config that states no limit has none.
+
+        Raises:
+            InputError: the context is beyond the limit.
+        """
+        limit = self.architecture.context_limit
+        if limit is not None and context > limit:
+            wrong = f"is beyond the {limit} tokens of {self.architecture.name}"
+            raise InputError(f"context {context:.0f}", wrong, "give fewer tokens")
 
     def matrix_format(self, path: str, matrix: Matrix) -> WeightFormat:
         """The format of the matrix at a full MLX path, by mlx-lm's rules.

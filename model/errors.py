@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class InputError(ValueError):
@@ -24,6 +25,18 @@ class InputError(ValueError):
         self.value = value
         self.wrong = wrong
         self.right = right
+
+
+def unwritable(path: Path, error: OSError) -> InputError:
+    """The refusal of a place where nothing can be written.
+
+    >>> print(unwritable(Path("/x/p.json"), PermissionError(13, "Permission denied")))
+    /x/p.json: cannot be written (permission denied); give a place that you may write to
+    """
+    reason = (error.strerror or type(error).__name__).lower()
+    return InputError(
+        str(path), f"cannot be written ({reason})", "give a place that you may write to"
+    )
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:

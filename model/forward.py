@@ -10,7 +10,8 @@ r"""The price of a forward pass: M rows through every layer, at a context.
 Matrices that read the same input (query, key and value; gate and up) run side by side on the
 devices MLX supports, so they are priced as one product with their columns added. The head is
 read at every pass; an untied input embedding is a gather of M rows and costs nothing. Arithmetic
-is what a pass takes beyond reading: zero for a perfectly memory-bound pass.
+is what a pass takes beyond reading and dispatch: of a perfectly memory-bound pass only what grows
+with the rows themselves (element-wise operations, sampling).
 
 The estimate lies between two bounds: perfect overlap of reading and arithmetic in every product,
 and none at all (at most twice as long).

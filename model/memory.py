@@ -7,11 +7,12 @@ holds there, so the answer is "does not fit", never bytes / bandwidth.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from model.checkpoint import Checkpoint
+from model.errors import InputError
 from model.machine import Machine
 from model.units import GB, GIB
 
@@ -57,3 +58,16 @@ def feasibility(
     limit = machine.recommended_working_set_bytes
     limit_bytes = float(limit) if limit else WORKING_SET_SHARE * machine.memory_bytes
     return Feasibility(working_set_bytes=working_set_bytes, limit_bytes=limit_bytes)
+
+
+def check_fits(checkpoints: Sequence[Checkpoint], machine: Machine, *, context: float) -> None:
+    """Refuse checkpoints that do not fit together: no speed of theirs could be told.
+
+    Raises:
+        InputError: the working set is larger than the machine's limit.
+    """
+    memory = feasibility(checkpoints, machine, context=context)
+    if not memory.fits:
+        named = [f"{each.architecture.name} {each.weight_format.name}" for each in checkpoints]
+        right = "give fewer bits, a smaller model or a shorter context"
+        raise InputError(f"{' beside '.join(named)} on {machine.name}", memory.reason, right)

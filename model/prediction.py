@@ -5,9 +5,10 @@ sources on a log scale, the spread over the draws of the fit and the residual th
 whole passes:
 
 .. math:: \sigma^2 = \sigma_{draws}^2 + (\sigma_{residual}\, x)^2,
-          \qquad x = 1 + \log_2 \frac{\text{asked}}{\text{measured}}
+          \qquad x = 1 + \sum \log_2 \frac{\text{asked}}{\text{measured}}
 
-x widens the residual when rows or context lie beyond what was measured. A speedup is a ratio of
+x widens the residual; the sum is over rows and context, where they lie beyond what was measured
+(of rows, with every law of the machine). A speedup is a ratio of
 two passes on the same draw, so what the draws share cancels in it; of the residual, which is
 independent from pass to pass at worst, root two times as much remains.
 """
@@ -133,7 +134,7 @@ def interval(estimate: float, drawn: Quantity, residual_log: float) -> tuple[flo
 def extrapolation(profile: Profile, rows: int, context: float) -> tuple[float, tuple[str, ...]]:
     """How far a question lies beyond the measurements: a factor >= 1, and a warning for each."""
     machine = profile.machine
-    rows_measured = min(law.rows_measured for law in machine.laws.values())
+    rows_measured = min(law.rows_measured for law in (*machine.laws.values(), machine.attention))
     stretch = 1.0
     warnings: list[str] = []
     for what, asked, measured in (

@@ -169,6 +169,7 @@ def seeded_draws(value: float, stderr: float, *, count: int, seed: int) -> np.nd
     """Draws of a constant that is stated with a standard error only: log-normal about its value."""
     if value <= 0.0 or stderr <= 0.0:
         return np.full(count, value)
-    spread_log = math.sqrt(math.log1p((stderr / value) ** 2))
+    # log(1 + (stderr / value)^2), of any two positive numbers
+    spread_log = math.sqrt(np.logaddexp(0.0, 2.0 * (math.log(stderr) - math.log(value))))
     normal = np.random.default_rng(seed).standard_normal(count)
     return value * np.exp(spread_log * normal)

@@ -32,15 +32,15 @@ def profiles_folder() -> Path:
 
 def own_profiles() -> dict[str, Path]:
     """The user's calibrations by name, the latest first."""
-    files = sorted(
-        profiles_folder().glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True
-    )
+    # A link that leads nowhere is no file.
+    files = [path for path in profiles_folder().glob("*.json") if path.is_file()]
+    files.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     return {path.stem: path for path in files}
 
 
 def machine_names() -> list[str]:
-    """Every name `--machine` takes, own calibrations first."""
-    return [*own_profiles(), *packaged_profile_names()]
+    """Every name `--machine` takes, once, own calibrations first."""
+    return list(dict.fromkeys([*own_profiles(), *packaged_profile_names()]))
 
 
 def choose_profile(spec: str | None) -> Choice:

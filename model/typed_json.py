@@ -7,6 +7,7 @@ a tuple, or another record. Writing needs no code of ours: `json.dumps(asdict(re
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
@@ -87,12 +88,14 @@ def _tuple(kinds: tuple[Any, ...], value: object, where: str, path: str) -> obje
 
 
 def _scalar(kind: type, value: object, where: str, path: str) -> object:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    finite = not isinstance(value, float) or math.isfinite(value)
-    if type(value) is not kind or not finite:
+    number = value
+    if kind is float and type(value) is int:
+        # A whole number of hundreds of digits is none that a float can hold.
+        number = float(value) if abs(value) <= sys.float_info.max else math.inf
+    finite = not isinstance(number, float) or math.isfinite(number)
+    if type(number) is not kind or not finite:
         raise _wrong(where, path, value, _CALLED[kind])
-    return value
+    return number
 
 
 def _wrong(where: str, path: str, value: object, right: str) -> InputError:

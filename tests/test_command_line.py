@@ -112,6 +112,17 @@ def test_interruption_is_one_line_and_exit_130(
     assert capsys.readouterr().err == "tokroof ask: interrupted\n"
 
 
+def test_a_command_may_be_interrupted_while_it_is_imported(
+    capsys: pytest.CaptureFixture[str], fake_command: SimpleNamespace
+) -> None:
+    def add_arguments(_: argparse.ArgumentParser) -> None:
+        raise KeyboardInterrupt
+
+    fake_command.add_arguments = add_arguments
+    assert tokroof.main(["ask"]) == 130
+    assert capsys.readouterr().err == "tokroof ask: interrupted\n"
+
+
 def test_a_model_that_nobody_knows_is_one_line_and_exit_2() -> None:
     result = python("-m", "tokroof", "predict", "lama-3.1-8x")
     assert result.returncode == 2

@@ -14,6 +14,7 @@ from calibrate.fit.calibration import fit_profile, refit_profile
 from calibrate.grid import MODES
 from calibrate.measure import run_calibration
 from calibrate.run_record import Run, read_runs
+from calibrate.run_strategy import PREDICTED
 from model.commands.machines import constants_text
 from model.errors import InputError
 from model.profile import Profile
@@ -46,10 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Measure, fit, write, and say what came out."""
     runs = fitting_runs(options)
-    output = Path(options.output) if options.output else None
-    if options.refit:
+    output = None if options.output is None else Path(options.output)
+    if output is not None and output.is_dir():
+        raise InputError(f"--output {options.output}", "is a folder", "give a file")
+    if options.refit is not None:
         profile = refit_profile(choose_profile(options.refit).profile, runs)
-        path = output or profiles_folder() / f"{profile.name}.json"
+        path = output or profiles_folder() / f"{check_profile_name(profile.name)}.json"
         write_profile(profile, path)
     else:
         profile, path = calibrate(
@@ -67,7 +70,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def fitting_runs(options: argparse.Namespace) -> list[Run]:
-    """The runs that join the fit: of one target, if asked, and with a draft of their own.
+    """The runs that join the fit: predicted ones, of one target if asked, with their own draft.
 
     A target that drafts for itself meets attention shapes that its verify passes planned before,
     so its rounds do not show what a new context costs.
@@ -75,15 +78,21 @@ def fitting_runs(options: argparse.Namespace) -> list[Run]:
     Raises:
         InputError: no run is left.
     """
-    if not options.runs:
+    if options.runs is None:
+        if options.runs_of is not None:
+            flag = f"--runs-of {options.runs_of}"
+            raise InputError(flag, "says which runs, and there are none", "add --runs FILE")
         return []
-    runs = [run for run in read_runs(Path(options.runs)) if run.draft != run.target]
-    runs = [run for run in runs if options.runs_of in (None, run.target)]
+    found = read_runs(Path(options.runs))
+    runs = [run for run in found if run.strategy in PREDICTED and run.draft != run.target]
     if not runs:
-        raise InputError(
-            f"--runs-of {options.runs_of}", "leaves no run", "name a target of the file"
-        )
-    return runs
+        wrong = "holds no run that a fit can use"
+        raise InputError(options.runs, wrong, "record plain runs, or ones with a smaller draft")
+    chosen = [run for run in runs if options.runs_of in (None, run.target)]
+    if not chosen:
+        targets = ", ".join(sorted({run.target for run in runs}))
+        raise InputError(f"--runs-of {options.runs_of}", "leaves no run", f"one of {targets}")
+    return chosen
 
 
 def calibrate(
@@ -103,7 +112,8 @@ def calibrate(
         InputError: an unknown mode or format, or a session of another environment.
     """
     session_path = profiles_folder().parent / "sessions" / f"{name}-{mode}.jsonl"
-    if fresh:
+    # An unknown mode names no file of ours; it is refused below.
+    if fresh and mode in MODES:
         session_path.unlink(missing_ok=True)
     session = run_calibration(mode, formats, session_path)
     profile = fit_profile(

@@ -65,10 +65,13 @@ def execute(options: argparse.Namespace) -> int:
     ]
     if options.strategy == "speculative" and options.draft is None:
         raise InputError("run speculative", "needs a draft", "add --draft MODEL")
+    output = None if options.output is None else Path(options.output)
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        wrong = "is no file in a folder that is there"
+        raise InputError(f"--output {options.output}", wrong, "give a file in a folder that is")
     choice = choose_profile(options.machine)
     target = open_network(options.target, options.format, options.weights)
     prompt = prompt_tokens(target, context, options.prompt)
-    output = Path(options.output) if options.output else None
     plain = kept(decode_plain(target, prompt, tokens), output)
     runs = [plain]
     if options.strategy == "awaited":
@@ -94,7 +97,8 @@ def open_draft(options: argparse.Namespace, target: Network) -> Network:
     """The draft; `same` is the target itself, which agrees with itself on every token."""
     if options.draft == SAME:
         return target
-    return open_network(options.draft, options.draft_format or options.format, options.weights)
+    draft_format = options.format if options.draft_format is None else options.draft_format
+    return open_network(options.draft, draft_format, options.weights)
 
 
 def kept(run: Run, output: Path | None) -> Run:

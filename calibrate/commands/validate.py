@@ -12,8 +12,10 @@ from typing import Any
 
 from calibrate.comparison import Comparison, Group, compare_runs, summarise
 from calibrate.run_record import read_runs
+from calibrate.run_strategy import PREDICTED
 from model.commands import options as shared
 from model.commands.table import table
+from model.errors import InputError
 from model.profile_store import choose_profile
 
 
@@ -27,6 +29,9 @@ def execute(options: argparse.Namespace) -> int:
     """Compare and print."""
     choice = choose_profile(options.machine)
     comparisons = compare_runs(read_runs(Path(options.runs)), choice.profile)
+    if not comparisons:
+        strategies = " or ".join(PREDICTED)
+        raise InputError(options.runs, f"holds no {strategies} run", "record some by `tokroof run`")
     if options.json:
         print(json.dumps(as_json(comparisons), indent=2))
         return 0

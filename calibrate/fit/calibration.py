@@ -10,7 +10,8 @@ import numpy as np
 from calibrate.environment import Environment
 from calibrate.fit.bootstrap import DRAWS
 from calibrate.fit.laws import fit_attention, fit_laws, reference_jitter_s
-from calibrate.fit.overheads import fit_overheads
+from calibrate.fit.overheads import PASS_PROBES, fit_overheads
+from calibrate.fit.pass_timings import DIMENSIONS, PASS_MODES
 from calibrate.run_record import Run
 from calibrate.samples import Sample, StoredSample
 from model.constant import Constant, Origin
@@ -18,7 +19,15 @@ from model.errors import InputError
 from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Profile, seeded_draws
 from model.typed_json import record_from_json
 
-NEEDED = ("op", "linear", "attention", "layers", "host")
+PASS_SETTINGS = (*(ours for _, ours in DIMENSIONS), "rows", "context")
+COUNTS = {
+    "op": (),
+    "linear": ("depth", "columns", "rows"),
+    "attention": ("query_heads", "kv_heads", "head_dim", "context", "rows"),
+    "layers": PASS_SETTINGS,
+    "host": PASS_SETTINGS,
+}
+"""Probes that a fit needs, and the settings of each that are counts."""
 
 
 def fit_profile(
@@ -35,7 +44,7 @@ def fit_profile(
         InputError: a kind of probe is missing, so that its constants are not determined.
     """
     present = {sample.probe for sample in samples}
-    for probe in NEEDED:
+    for probe in COUNTS:
         if probe not in present:
             raise InputError(
                 f"calibration {name}", f"has no {probe!r} sample", "run `tokroof calibrate` again"
@@ -92,14 +101,35 @@ def refit_profile(profile: Profile, runs: Sequence[Run] = ()) -> Profile:
     """Fit a profile again from the samples it keeps, with these runs instead of earlier ones.
 
     Raises:
-        InputError: the profile keeps no samples, as a prior does, or they cannot be read.
+        InputError: the profile keeps no samples, as a prior does, or one of them cannot be used.
     """
     where = f"profile {profile.name}"
     if not profile.samples:
         raise InputError(where, "keeps no samples", "give a profile that `calibrate` wrote")
     samples = [
-        record_from_json(StoredSample, sample, f"{where}: samples[{index}]").sample
-        for index, sample in enumerate(profile.samples)
+        stored_sample(stored, f"{where}: samples[{index}]")
+        for index, stored in enumerate(profile.samples)
     ]
     environment = Environment.from_json(profile.environment, f"{where}: environment")
     return fit_profile(samples, environment, name=profile.name, created=profile.created, runs=runs)
+
+
+def stored_sample(stored: object, where: str) -> Sample:
+    """A sample that a profile keeps, with what a fit needs of it.
+
+    Raises:
+        InputError: a field or a setting is missing, or has an impossible value.
+    """
+    sample = record_from_json(StoredSample, stored, where).sample
+    settings = dict(sample.settings)
+    counts = [settings.get(name) for name in COUNTS.get(sample.probe, ())]
+    rules = (
+        (sample.seconds > 0.0 and sample.spread >= 0.0 and sample.repeats > 0, "has no timing"),
+        (all(isinstance(count, int) and count > 0 for count in counts), "lacks a count"),
+        (sample.probe not in ("linear", *PASS_PROBES) or "format" in settings, "lacks its format"),
+        (sample.probe not in PASS_PROBES or settings.get("mode") in PASS_MODES, "lacks its mode"),
+    )
+    for holds, wrong in rules:
+        if not holds:
+            raise InputError(where, wrong, "calibrate again, or restore the file")
+    return sample

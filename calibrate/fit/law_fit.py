@@ -6,9 +6,10 @@ found in the data: of all ways to cut the measured rows into regimes the one wit
 .. math:: \chi^2 + \kappa \cdot \text{parameters}
 
 wins (dynamic programming over the cuts, exact for the library of :mod:`calibrate.fit.curves`).
-:math:`\kappa = \ln n` is the Bayesian information criterion (Schwarz, 1978) for a known scatter;
-the scatter is never taken below 2 %, since a smaller misfit is noise that more regimes would
-only learn by heart. Where the boundaries of a runtime are known from its source, pass them.
+:math:`\kappa = \ln n` is the Bayesian information criterion (Schwarz, 1978) for a known scatter,
+at least 2 (Akaike's) for short sweeps; the scatter is never taken below 2 %, since a smaller
+misfit is noise that more regimes would only learn by heart. Where the boundaries of a runtime are
+known from its source, pass them.
 """
 
 from __future__ import annotations

@@ -31,6 +31,8 @@ DIMENSIONS = (
     ("vocab_size", "vocab"),
     ("num_hidden_layers", "layers"),
 )
+PASS_MODES = ("build", "submit", "pipelined", "decode", "awaited", "growing")
+"""The ways to run passes; :mod:`calibrate.fit.overheads` has their equations."""
 
 
 @final
@@ -64,7 +66,9 @@ class PassTimings:
             "awaited": waited_s,
             "growing": waited_s,
         }
-        return np.choose([list(ways).index(mode) for mode in self.mode], list(ways.values()))
+        return np.choose(
+            [PASS_MODES.index(mode) for mode in self.mode], [ways[mode] for mode in PASS_MODES]
+        )
 
 
 def pass_timings(passes: Sequence[Sample], names: Sequence[str], machine: Machine) -> PassTimings:

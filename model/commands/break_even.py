@@ -11,6 +11,7 @@ import numpy as np
 from model.break_even import RoundCosts, best_draft_length, round_costs
 from model.commands import options as shared
 from model.commands.table import table
+from model.memory import check_fits
 from model.profile_store import choose_profile
 
 DEFAULT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
@@ -31,7 +32,8 @@ def execute(options: argparse.Namespace) -> int:
     target, draft = shared.load_pair(options, machine)
     if draft is None:
         raise AssertionError("argparse requires --draft")
-    context = shared.read_context(options, target)
+    context = shared.read_context(options, target, draft)
+    check_fits([target, draft], machine, context=context)
     length = shared.read_draft_length(options)
     lengths = DEFAULT_LENGTHS if length is None else (length,)
     costs = round_costs(target, draft, machine, context=context, draft_lengths=lengths)
@@ -73,8 +75,8 @@ def execute(options: argparse.Namespace) -> int:
     if acceptance is not None:
         best = best_draft_length(costs, acceptance)
         verdict = "a gain" if best.speedup > 1.0 else "still a loss"
-        regret = ", ".join(f"k={k} loses {100 * lost:.0f} %" for k, lost in best.regret)
-        print(f"best: k={best.draft_length} at speedup {best.speedup:.2f}, {verdict}; {regret}")
+        regret = "".join(f"; k={k} loses {100 * lost:.0f} %" for k, lost in best.regret)
+        print(f"best: k={best.draft_length} at speedup {best.speedup:.2f}, {verdict}{regret}")
     return 0
 
 

@@ -36,7 +36,7 @@ def execute(options: argparse.Namespace) -> int:
         shipped = [load_target(name, options.format) for name in catalog.architecture_names()]
         print(json.dumps([counts(checkpoint) for checkpoint in shipped], indent=2))
     else:
-        print(listing(options.format or LISTED_FORMAT))
+        print(listing(LISTED_FORMAT if options.format is None else options.format))
     return 0
 
 

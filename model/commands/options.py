@@ -69,20 +69,20 @@ def load_pair(
     target = load_target(options.target, options.format)
     draft = None
     if options.draft is not None:
-        draft_format = options.draft_format or options.format
+        draft_format = options.format if options.draft_format is None else options.draft_format
         draft = machine.as_run(load_target(options.draft, draft_format))
     return machine.as_run(target), draft
 
 
-def read_context(options: argparse.Namespace, target: Checkpoint) -> float:
-    """The context, a whole number of tokens that the target can hold."""
-    context = whole_number("--context", options.context, least=0, most=100_000_000)
-    limit = target.architecture.context_limit
-    if limit is not None and context > limit:
-        raise InputError(
-            f"--context {context}", f"is beyond the {limit} tokens of the model", "give fewer"
-        )
-    return float(context)
+def read_context(
+    options: argparse.Namespace, target: Checkpoint, draft: Checkpoint | None
+) -> float:
+    """The context, a whole number of tokens that the target, and the draft if any, can hold."""
+    context = float(whole_number("--context", options.context, least=0, most=100_000_000))
+    for checkpoint in (target, draft):
+        if checkpoint is not None:
+            checkpoint.check_context(context)
+    return context
 
 
 def read_draft_length(options: argparse.Namespace) -> int | None:
@@ -113,6 +113,26 @@ def read_acceptance(options: argparse.Namespace, draft_length: int | None) -> Ac
             raise InputError(f"{flag} {text}", "depends on the draft length", "add --draft-length")
         return Acceptance(by_position=(convert(number(flag, text), draft_length),))
     return None
+
+
+def refuse_draft_options(options: argparse.Namespace) -> None:
+    """Refuse what describes a draft where there is none: it would change nothing.
+
+    Raises:
+        InputError: such an option was given.
+    """
+    for name in (
+        "draft_format",
+        "draft_length",
+        "acceptance",
+        "accepted_fraction",
+        "draft_share",
+        "tokens_per_pass",
+    ):
+        text = getattr(options, name)
+        if text is not None:
+            flag = f"--{name.replace('_', '-')} {text}"
+            raise InputError(flag, "describes a draft, and there is none", "add --draft MODEL")
 
 
 def number(flag: str, text: str) -> float:

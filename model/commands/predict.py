@@ -13,6 +13,7 @@ from model.checkpoint import Checkpoint
 from model.commands import options as shared
 from model.commands.table import table
 from model.errors import InputError
+from model.memory import check_fits
 from model.prediction import Prediction, predict
 from model.profile import Profile
 from model.profile_store import choose_profile
@@ -40,8 +41,10 @@ def execute(options: argparse.Namespace) -> int:
     """Predict and print."""
     choice = choose_profile(options.machine)
     machine = choice.profile.machine
+    if options.draft is None:
+        shared.refuse_draft_options(options)
     target, draft = shared.load_pair(options, machine)
-    context = shared.read_context(options, target)
+    context = shared.read_context(options, target, draft)
     strategies: list[AbstractStrategy] = [Plain()]
     if draft is not None:
         strategies.append(speculative(options, target, draft, choice.profile, context))
@@ -55,12 +58,7 @@ def execute(options: argparse.Namespace) -> int:
             "predictions": [as_json(prediction) for prediction in predictions],
         }
         print(json.dumps(document, indent=2))
-    if not predictions[0].memory.fits:
-        raise InputError(
-            f"{target.architecture.name} {target.weight_format.name} on {machine.name}",
-            predictions[0].memory.reason,
-            "give fewer bits, a smaller model or a shorter context",
-        )
+    check_fits([target], machine, context=context)
     if options.json:
         return 0
     if choice.note:

@@ -14,9 +14,8 @@ draft, the draft has not seen its own last token, so its first pass has r = 2 ro
 with probability :math:`P_{all} = \prod p_i`.
 
 Assumes greedy decoding or exact-match sampling as in mlx-lm 0.32's `speculative_generate_step`,
-and caches that can be trimmed. Draft length 0 is the same loop without a draft: plain decoding
-that waits for every token. Leviathan et al. 2023 (arXiv 2211.17192) price a verify pass as one
-plain pass; here it costs what the row law says.
+and caches that can be trimmed. Leviathan et al. 2023 (arXiv 2211.17192) price a verify pass as
+one plain pass; here it costs what the row law says.
 """
 
 from __future__ import annotations

@@ -107,6 +107,19 @@ def test_an_interrupted_run_resumes(tmp_path: Path, interrupted_at: int) -> None
     assert len(seconds_by_rows(session)) == 5
 
 
+def test_an_interruption_says_what_is_kept_and_the_session_keeps_its_beginning(
+    tmp_path: Path,
+) -> None:
+    path, text = tmp_path / "s.jsonl", io.StringIO()
+    with pytest.raises(KeyboardInterrupt):
+        run(path, FakeWorkshop(interrupted_at=4), text=text)
+    assert text.getvalue().endswith("4 visits are kept; the same command goes on from here\n")
+    later = replace(HEADER, plan=PLAN.fingerprint, began=HEADER.began + 3600)
+    workshop = FakeWorkshop()
+    session = measure(PLAN, later, path, Silent(), workshop=workshop, clock=workshop.clock)
+    assert session.header.began == HEADER.began
+
+
 def test_a_finished_run_has_nothing_left_to_do(tmp_path: Path) -> None:
     path, again = tmp_path / "s.jsonl", FakeWorkshop()
     finished = run(path, FakeWorkshop())

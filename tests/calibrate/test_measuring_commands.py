@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tokroof
+from calibrate.commands.calibrate import fitting_runs
 from calibrate.commands.demo import DRAFT_LENGTHS, FAST_ARMS, FORMATS, SLOW_ARMS
 from calibrate.run_record import read_runs
 from model.catalog import architecture_names
+from model.errors import InputError
 from model.profile_file import read_profile
 from model.strategies.speculative import check_vocabulary
 from model.target import load_target
@@ -76,12 +79,17 @@ def test_run_records_and_validate_reads(
 
 
 def test_awaited_runs_are_recorded_beside_plain_ones(
-    tiny: str, capsys: pytest.CaptureFixture[str]
+    tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    output = str(tmp_path / "runs.jsonl")
     command = ["run", "awaited", tiny, "--format", "8bit", "--tokens", "4", "--context", "4"]
-    assert tokroof.main([*command, "--json"]) == 0
+    assert tokroof.main([*command, "--output", output, "--json"]) == 0
     runs = json.loads(capsys.readouterr().out)
     assert [run["strategy"] for run in runs] == ["plain", "awaited"]
+    # The model prices a loop that stays ahead; a fit must not take the other one for it.
+    assert [run.strategy for run in fitting_runs(Namespace(runs=output, runs_of=None))] == ["plain"]
+    with pytest.raises(InputError, match=r"--runs-of other: leaves no run; one of .*tiny"):
+        fitting_runs(Namespace(runs=output, runs_of="other"))
 
 
 @pytest.mark.parametrize(
@@ -99,6 +107,14 @@ def test_awaited_runs_are_recorded_beside_plain_ones(
         (["calibrate", "--formats", "9bit"], "format '9bit': is not a weight format"),
         (["calibrate", "--name", "../up"], "name '../up': cannot name a file"),
         (["calibrate", "--refit", "m3-10core-16gb"], "keeps no samples"),
+        (["calibrate", "--refit", ""], "machine '': is not known"),
+        (["calibrate", "--fresh", "--mode", "../x"], "mode '../x': is not known"),
+        (["calibrate", "--runs", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
+        (["calibrate", "--runs-of", "qwen3-4b"], "--runs-of qwen3-4b: says which runs, and there"),
+        (["calibrate", "--output", "."], "--output .: is a folder"),
+        (["run", "plain", "smollm2-135m", "--output", "."], "--output .: is no file in a folder"),
+        (["run", "plain", "smollm2-135m", "--output", "no/r.jsonl"], "--output no/r.jsonl: is no"),
+        (["validate", "/dev/null"], "/dev/null: holds no plain or speculative run"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_two(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, product
 
 import pytest
 
@@ -9,6 +9,7 @@ from calibrate.environment import Environment
 from calibrate.grid import MODES
 from calibrate.plan import EXPECTED_S, MEMORY_SHARE, checked, plan
 from calibrate.probe import Plan, Probe
+from calibrate.questions import SEVERAL_ROWS
 from calibrate.samples import REFERENCE
 from calibrate.session import Speed
 from model.errors import InputError
@@ -93,6 +94,25 @@ class TestEveryPlan:
             for each in of_kind(planned, probe):
                 depths.setdefault(each.number("hidden"), set()).add(each.number("layers"))
             assert max(map(len, depths.values())) >= 2
+
+    def test_the_host_submits_one_row_and_several_of_every_format(self, planned: Plan) -> None:
+        submitted = {
+            (each.text("format"), each.number("layers"), each.number("rows"))
+            for each in of_kind(planned, "host")
+            if each.text("mode") == "submit"
+        }
+        depths = {each.number("layers") for each in of_kind(planned, "host")}
+        assert len(depths) >= 2
+        assert submitted == set(product(planned.formats, depths, (1, SEVERAL_ROWS)))
+
+    def test_a_new_context_is_met_by_one_row_and_by_several(self, planned: Plan) -> None:
+        """Beside passes that meet the same one again, of the same network."""
+        hosts = of_kind(planned, "host")
+        growing = [each for each in hosts if each.text("mode") == "growing"]
+        assert [each.number("rows") for each in growing] == [1, SEVERAL_ROWS]
+        [material] = {each.material for each in growing}
+        beside = {each.text("mode") for each in hosts if each.material == material}
+        assert beside >= {"build", "submit", "awaited"}
 
     def test_neighbours_share_what_they_are_made_of(self, planned: Plan) -> None:
         materials = [name for name, _ in groupby(planned.probes, key=lambda p: p.material) if name]

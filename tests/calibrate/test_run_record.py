@@ -169,6 +169,12 @@ def changed(**changes: Any) -> str:
         (changed(round_s=[0.1, 0.1, 0.1, 0.1, 0.0]), "round_s: has a time of 0 or less"),
         (changed(accepted=[0, 0, 1, 0, 0]), "accepted: has a count outside 0 to 0"),
         (changed(output=[1, 2]), "output: has not 3 tokens"),
+        (changed(draft_length=2), "draft_length: is 2 of a plain run"),
+        (changed(strategy="speculative"), "draft_length: is 0 of a speculative run"),
+        (changed(strategy="speculative", draft_length=10**12), "draft_length: is 1000000000000"),
+        (changed(context_tokens=-1), "context_tokens: is no length of a prompt"),
+        ("[" * 100_000, "runs.jsonl:2: is not JSON that can be read"),
+        ('{"tokens": ' + "9" * 6000 + "}", "runs.jsonl:2: is not JSON that can be read"),
     ],
 )
 def test_file_line_and_field_of_what_is_wrong_are_named(

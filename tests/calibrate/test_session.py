@@ -56,7 +56,7 @@ def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
     SessionFile(path, HEADER).append(SEEN)
     later = SessionFile(path, replace(HEADER, began=HEADER.began + 3600))
     assert later.lines == [SEEN]
-    assert later.began == HEADER.began
+    assert later.header == HEADER
 
 
 @pytest.mark.parametrize("torn", ['{"probe": "lin', '{"probe"'])
@@ -85,7 +85,7 @@ def test_no_file_is_no_session(tmp_path: Path) -> None:
         (replace(HEADER, environment=replace(MACHINE, mlx="0.31.2")), "mlx 0.32.4"),
         (replace(HEADER, environment=replace(MACHINE, mlx_variables=())), "mlx_variables"),
         (replace(HEADER, mode="full"), "another mode"),
-        (replace(HEADER, formats=("4bit",)), "another formats"),
+        (replace(HEADER, formats=("4bit",)), "other formats"),
         (replace(HEADER, plan="fedcba9876543210"), "another plan"),
     ],
 )
@@ -96,6 +96,13 @@ def test_it_refuses_to_mix(tmp_path: Path, other: Header, named: str) -> None:
     with pytest.raises(InputError, match=named):
         SessionFile(path, other)
     assert path.read_bytes() == before
+
+
+def test_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    (tmp_path / "s.jsonl.part").mkdir()
+    with pytest.raises(InputError, match=r"s\.jsonl: cannot be written \(is a directory\)"):
+        SessionFile(path, HEADER)
 
 
 @pytest.mark.parametrize("content", ["just a note", "just a note\n", "[1, 2]\n", "{}\n"])

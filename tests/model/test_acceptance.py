@@ -78,6 +78,12 @@ class TestConversions:
         assert from_accepted_fraction((tokens - 1) / k, k) == pytest.approx(acceptance, abs=1e-7)
         assert from_draft_share((tokens - 1) / tokens, k) == pytest.approx(acceptance, abs=1e-7)
 
+    @pytest.mark.parametrize("k", range(1, 65))
+    def test_the_largest_value_of_every_name_is_certainty(self, k: int) -> None:
+        assert from_draft_share(k / (k + 1), k) == pytest.approx(1.0, abs=1e-12)
+        assert from_accepted_fraction(1.0, k) == 1.0
+        assert from_tokens_per_pass(k + 1.0, k) == 1.0
+
     @pytest.mark.parametrize(
         ("convert", "value", "line"),
         [

@@ -316,3 +316,14 @@ def test_an_override_with_the_own_format_changes_nothing(name: str, format_name:
     same = replace(plain, overrides=Overrides({path: plain.weight_format}))
     assert same.total_bytes == plain.total_bytes
     assert same.weight_bytes_per_token == plain.weight_bytes_per_token
+
+
+def test_a_context_is_refused_beyond_the_limit_alone() -> None:
+    limited = checkpoint("llama-3-8b", "4bit")
+    limited.check_context(8192)
+    with pytest.raises(InputError) as refusal:
+        limited.check_context(8193)
+    line = "context 8193: is beyond the 8192 tokens of llama-3-8b; give fewer tokens"
+    assert str(refusal.value) == line
+    unlimited = replace(limited.architecture, context_limit=None)
+    replace(limited, architecture=unlimited).check_context(10**9)

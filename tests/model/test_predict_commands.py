@@ -13,6 +13,7 @@ from model.catalog import packaged_profile_text
 from model.profile_store import choose_profile, machine_names
 
 PAIR = ["llama-3.1-8b", "--format", "4bit", "--draft", "llama-3.2-1b"]
+DRAFT_TOO_LARGE = ["qwen3-14b", "--format", "4bit", "--draft", "qwen3-8b"]
 PREDICTION_KEYS = {
     "strategy",
     "settings",
@@ -102,6 +103,9 @@ def test_text_answers_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
     assert "was never calibrated" in shown.err
     assert tokroof.main(["break-even", *PAIR, "--acceptance", "0.7"]) == 0
     assert "best: k=2" in capsys.readouterr().out
+    alone = ["break-even", *PAIR, "--acceptance", "0.7", "--draft-length", "4"]
+    assert tokroof.main(alone) == 0
+    assert capsys.readouterr().out.endswith(", a gain\n")
     assert tokroof.main(["machines", "m3-10core-16gb"]) == 0
     assert "affine.wide.1.flops_per_s" in capsys.readouterr().out
 
@@ -114,6 +118,15 @@ def test_text_answers_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
         (["predict", "llama-3.1-8b", "--machine", "nowhere/p.json"], "is no such file"),
         (["predict", *PAIR, "--acceptance", "1.5"], "acceptance 1.5: is not a probability"),
         (["predict", *PAIR, "--acceptance", "-0.1"], "acceptance -0.1: is not a probability"),
+        (["predict", *PAIR[:3], "--acceptance", "0.5"], "--acceptance 0.5: describes a draft, and"),
+        (["predict", *PAIR[:3], "--draft-length", "999"], "--draft-length 999: describes a draft"),
+        (
+            ["predict", *PAIR[:3], "--draft-format", "4bit"],
+            "--draft-format 4bit: describes a draft",
+        ),
+        (["predict", *PAIR, "--draft-format", "", "--acceptance", "0.5"], "format '': is not a"),
+        (["models", "--format", ""], "format '': is not a weight format"),
+        (["predict", *PAIR, "--acceptance", "0.5,,0.5"], "--acceptance : is not a number"),
         (["predict", *PAIR, "--acceptance", "often"], "--acceptance often: is not a number"),
         (["predict", *PAIR, "--acceptance", "nan"], "--acceptance nan: is not a number"),
         (["predict", *PAIR, "--acceptance", "0.5", "--draft-length", "0"], "--draft-length 0: is"),
@@ -130,6 +143,11 @@ def test_text_answers_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
             "has a vocabulary of 151936 tokens",
         ),
         (["predict", "llama-3.1-70b", "--format", "4bit"], "GB too much"),
+        (["break-even", *DRAFT_TOO_LARGE], "qwen3-14b 4bit beside qwen3-8b 4bit on m3-10core-16gb"),
+        (
+            ["break-even", *PAIR[:3], "--draft", "smollm2-135m", "--context", "8193"],
+            "is beyond the 8192 tokens of smollm2-135m",
+        ),
         (["predict", "llama-3.1-8b", "--format", "9bit"], "format '9bit': is not a weight format"),
         (["machines", "m4"], "machine 'm4': is not known"),
     ],
@@ -163,3 +181,15 @@ def test_the_last_calibration_is_the_default_machine(home: Path) -> None:
     assert choice.note == "machine: last calibration, mine"
     assert machine_names()[0] == "mine"
     assert choose_profile("MINE").profile.name == "mine"
+
+
+def test_a_calibration_hides_a_packaged_profile_and_broken_links_are_passed_over(
+    home: Path,
+) -> None:
+    folder = home / "profiles"
+    folder.mkdir()
+    (folder / "m3-10core-16gb.json").write_text(packaged_profile_text("h200-mlx-0.32.4"))
+    (folder / "gone.json").symlink_to(folder / "nowhere")
+    assert machine_names().count("m3-10core-16gb") == 1
+    assert "gone" not in machine_names()
+    assert choose_profile("m3-10core-16gb").profile.chip == "NVIDIA H200"

@@ -12,6 +12,7 @@ import pytest
 
 from model.catalog import packaged_profile_names, packaged_profile_text
 from model.errors import InputError
+from model.profile import seeded_draws
 from model.profile_file import profile_from_json, profile_to_json, read_profile, write_profile
 
 PACKAGED = packaged_profile_names()
@@ -102,6 +103,28 @@ def with_value(value: object, *names: str | int) -> Callable[[dict[str, Any]], o
         (with_value(0.0, "laws", 0, "regimes", 0, "tile_rows"), "has a tile below one row"),
         (with_value({}, "constants"), "p: constants: is missing or empty"),
         (with_value(1, "surprise"), "p: surprise: is not a field"),
+        (with_value(True, "schema"), "p: schema: is True"),
+        (with_value(5, "samples"), "p: samples: is not a list of objects"),
+        (with_value([3], "samples"), "p: samples: is not a list of"),
+        (with_value([], "environment"), "p: environment: is not an object"),
+        (with_value(0, "memory_bytes"), "p: memory_bytes: is not possible"),
+        (with_value(0, "recommended_working_set_bytes"), "recommended_working_set_bytes: is not"),
+        (with_value(10**400, "recommended_working_set_bytes"), "working_set_bytes: is not"),
+        (with_value(3, "activation_bytes"), "p: activation_bytes: is not possible"),
+        (with_value(0, "context_measured"), "p: context_measured: is not possible"),
+        (with_value(-0.1, "residual_log"), "p: residual_log: is not possible"),
+        (with_value(1e308, "residual_log"), "p: residual_log: is not"),
+        (with_value(0, "laws", 0, "rows_measured"), "law affine.wide: was measured at no row"),
+        (with_value(0, "attention", "rows_measured"), "law attention: was measured at no row"),
+        (with_value(1e308, "laws", 0, "regimes", 0, "tile_rows"), "has a tile below one row or"),
+        (with_value(-1.0, "laws", 0, "regimes", 0, "reread"), "by an impossible share"),
+        (with_value("fp", "laws", 0, "format"), "law fp.wide: is there more than once"),
+        (with_value(1e21, "constants", "sync_s", "value"), "sync_s: is larger than any cost"),
+        (with_value(10**400, "constants", "sync_s", "stderr"), "sync_s: stderr: is 1000"),
+        (
+            with_value([0.0] * 3, "constants", "affine.wide.1.bandwidth_bytes_per_s", "draws"),
+            r"constants\.affine\.wide\.1\.\*: gives no rate of 1 or more",
+        ),
     ],
 )
 def test_damage_is_named(change: Callable[[dict[str, Any]], object], line: str) -> None:
@@ -114,7 +137,7 @@ def test_a_regime_without_any_rate_is_refused() -> None:
     whole = document()
     for rate in ("bandwidth_bytes_per_s", "flops_per_s"):
         del whole["constants"][f"affine.wide.1.{rate}"]
-    with pytest.raises(InputError, match="gives no rate above 0"):
+    with pytest.raises(InputError, match="gives no rate of 1 or more"):
         profile_from_json(json.dumps(whole), "p")
 
 
@@ -129,3 +152,38 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert path.read_text() == before
     assert [each.name for each in tmp_path.iterdir()] == ["p.json"]
     assert profile_to_json(read_profile(path)) == before
+
+
+def test_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    profile = profile_from_json(json.dumps(document()), "m3")
+    with pytest.raises(InputError, match=r"p\.json: cannot be written"):
+        write_profile(profile, tmp_path / "file" / "p.json")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"schema": ' + "9" * 6000 + "}", "", "\ufeff{}"])
+def test_what_no_parser_reads_is_one_line(text: str) -> None:
+    with pytest.raises(InputError, match="p: is not whole JSON") as refusal:
+        profile_from_json(text, "p")
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_folder_is_no_place_for_a_profile(tmp_path: Path) -> None:
+    (tmp_path / "p.json").mkdir()
+    profile = profile_from_json(json.dumps(document()), "m3")
+    with pytest.raises(InputError, match=r"p\.json: cannot be written"):
+        write_profile(profile, tmp_path / "p.json")
+    assert [each.name for each in tmp_path.iterdir()] == ["p.json"]
+
+
+@pytest.mark.parametrize(("value", "stderr"), [(1e-308, 1e-3), (1.0, 1e20), (1e20, 1e-308)])
+def test_draws_of_any_error_bar_are_finite(value: float, stderr: float) -> None:
+    draws = seeded_draws(value, stderr, count=200, seed=1)
+    assert np.all(np.isfinite(draws))
+    assert np.all(draws >= 0.0)
+
+
+def test_draws_have_the_median_and_the_spread_that_were_stated() -> None:
+    draws = seeded_draws(10.0, 1.0, count=100_000, seed=1)
+    assert float(np.median(draws)) == pytest.approx(10.0, rel=0.01)
+    assert float(np.std(draws)) == pytest.approx(1.0, rel=0.02)

@@ -51,6 +51,7 @@ def test_a_whole_number_may_stand_for_a_float() -> None:
         ({"seconds": None}, "f.json: seconds: is None; give a finite number"),
         ({"seconds": True}, "f.json: seconds: is True; give a finite number"),
         ({"seconds": float("inf")}, "f.json: seconds: is inf; give a finite number"),
+        ({"seconds": 10**400}, "f.json: seconds: is 1000"),
         ({"warm": 1}, "f.json: warm: is 1; give true or false"),
         ({"chip": "M3"}, "f.json: chip: is 'M3'; give an object with named fields"),
         ({"chip": {"name": "M3"}}, "f.json: chip.cores: is missing; give every field"),
