@@ -14,6 +14,7 @@ from typing import final
 
 import numpy as np
 
+from calibrate.environment import Environment
 from calibrate.run_record import Run
 from calibrate.run_strategy import PREDICTED, strategy_of
 from model.errors import InputError
@@ -90,16 +91,23 @@ def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
         if run.strategy == "plain":
             plain[baseline_key(run)] = run
         prediction, refused = attempt(run, profile)
-        comparisons.append(throughput(run, prediction, refused))
+        speed, gain = (None, None), (None, None)
+        if prediction is not None:
+            speed = prediction.tokens_per_s, prediction.interval_90
+            gain = prediction.speedup, prediction.speedup_interval_90
+        own = run.tokens_per_s
+        comparisons.append(comparison(run, THROUGHPUT, own, speed, prediction, refused))
         baseline = plain.get(baseline_key(run))
         if run.strategy != "plain" and baseline is not None:
-            comparisons.append(speedup(run, baseline, prediction, refused))
+            ratio = own / baseline.tokens_per_s
+            comparisons.append(comparison(run, SPEEDUP, ratio, gain, prediction, refused))
     return comparisons
 
 
-def baseline_key(run: Run) -> tuple[str, str, int]:
+def baseline_key(run: Run) -> tuple[str, str, str, int, Environment]:
     """Runs with the same key differ in strategy alone."""
-    return run.target, run.target_format, run.context_tokens
+    weights, context = run.target_weights, run.context_tokens
+    return run.target, run.target_format, weights, context, run.environment
 
 
 def attempt(run: Run, profile: Profile) -> tuple[Prediction | None, str | None]:
@@ -120,37 +128,26 @@ def predict_run(run: Run, profile: Profile) -> Prediction:
     return predict(strategy, target, profile, context=context)
 
 
-def throughput(run: Run, prediction: Prediction | None, refused: str | None) -> Comparison:
-    """Tokens per second of a run."""
-    return Comparison(
-        id=run.id,
-        label=label(run),
-        quantity=THROUGHPUT,
-        measured=run.tokens_per_s,
-        predicted=prediction and prediction.tokens_per_s,
-        interval_90=prediction and prediction.interval_90,
-        bound=prediction and prediction.bound,
-        verdict=prediction and prediction.verdict,
-        refused=refused,
-        groups=groups(run, THROUGHPUT),
-    )
-
-
-def speedup(
-    run: Run, baseline: Run, prediction: Prediction | None, refused: str | None
+def comparison(
+    run: Run,
+    quantity: str,
+    measured: float,
+    predicted: tuple[float | None, tuple[float, float] | None],
+    prediction: Prediction | None,
+    refused: str | None,
 ) -> Comparison:
-    """Speedup of a strategy run over its plain run."""
+    """One quantity of a run beside its prediction and interval."""
     return Comparison(
         id=run.id,
         label=label(run),
-        quantity=SPEEDUP,
-        measured=run.tokens_per_s / baseline.tokens_per_s,
-        predicted=prediction and prediction.speedup,
-        interval_90=prediction and prediction.speedup_interval_90,
+        quantity=quantity,
+        measured=measured,
+        predicted=predicted[0],
+        interval_90=predicted[1],
         bound=prediction and prediction.bound,
         verdict=prediction and prediction.verdict,
         refused=refused,
-        groups=groups(run, SPEEDUP),
+        groups=groups(run, quantity),
     )
 
 
@@ -164,7 +161,8 @@ def label(run: Run) -> str:
 
 def groups(run: Run, quantity: str) -> tuple[str, ...]:
     """The groups a run is summed up under."""
-    kind = f"{run.strategy}, own draft" if run.draft == run.target else run.strategy
+    itself = (run.draft, run.draft_format) == (run.target, run.target_format)
+    kind = f"{run.strategy}, own draft" if itself else run.strategy
     return (
         quantity,
         f"{quantity}, {kind}",

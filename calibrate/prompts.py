@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrate.networks import Network
+from model.errors import InputError
 
 TEXT = (
     "The lighthouse keeper wrote in his journal every evening. He noted the wind, the height of "
@@ -19,7 +20,13 @@ def prompt_tokens(network: Network, count: int, text: str | None = None) -> Sequ
     """A prompt of `count` tokens; with a text of its own, as many as that has.
 
     Random weights get consecutive token numbers: what they are does not change the cost.
+
+    Raises:
+        InputError: a text for a network that has no tokenizer.
     """
+    if text is not None and network.tokenizer is None:
+        wrong = f"needs real weights, and those of {network.name} are random"
+        raise InputError(f"--prompt {text!r}", wrong, "add --weights real, or leave it out")
     if network.tokenizer is None:
         return [token % network.vocab_size for token in range(1, count + 1)]
     encoded: list[int] = list(network.tokenizer.encode(text or TEXT))

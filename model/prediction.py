@@ -100,7 +100,7 @@ def predict(
     drawn_s = strategy.round(target, sampled, context).round_s
     drawn_plain_s = plain.round(target, sampled, context).round_s
     stretch, warnings = extrapolation(profile, strategy.rows, context)
-    residual = profile.residual_log * stretch
+    residual = profile.header.residual_log * stretch
     ratio_residual = 0.0 if isinstance(strategy, Plain) else math.sqrt(2.0) * residual
     memory = feasibility((target, *strategy.checkpoints), machine, context=context)
     fits = memory.fits

@@ -81,12 +81,11 @@ class LawForm:
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Profile:
-    """A machine with its uncertainty.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What a profile says of a machine beside its constants.
 
-    `residual_log` is the relative scatter that the fit left on whole passes. `environment` and
-    `samples` are evidence, kept as they were written.
+    `residual_log` is the relative scatter that the fit left on whole passes.
     """
 
     name: str
@@ -101,6 +100,17 @@ class Profile:
     residual_log: float
     laws: tuple[LawForm, ...]
     attention: LawForm
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Profile:
+    """A machine with its uncertainty.
+
+    `environment` and `samples` are evidence, kept as they were written.
+    """
+
+    header: Header
     constants: Mapping[str, Constant]
     environment: Mapping[str, Any]
     samples: tuple[Mapping[str, Any], ...]
@@ -122,24 +132,25 @@ class Profile:
 
     def _assemble(self, pick: Callable[[Constant], Quantity]) -> Machine:
         values = {name: pick(constant) for name, constant in self.constants.items()}
+        header = self.header
         return Machine(
-            name=self.name,
-            chip=self.chip,
-            runtime=self.runtime,
-            memory_bytes=self.memory_bytes,
-            recommended_working_set_bytes=self.recommended_working_set_bytes,
-            activation_bytes=self.activation_bytes,
-            context_measured=self.context_measured,
-            laws={(law.format, Shape(law.shape)): law.assemble(values) for law in self.laws},
+            name=header.name,
+            chip=header.chip,
+            runtime=header.runtime,
+            memory_bytes=header.memory_bytes,
+            recommended_working_set_bytes=header.recommended_working_set_bytes,
+            activation_bytes=header.activation_bytes,
+            context_measured=header.context_measured,
+            laws={(law.format, Shape(law.shape)): law.assemble(values) for law in header.laws},
             submissions={
                 name: Submission(
                     one_row_s=values[f"{name}.{ONE_ROW}"],
                     more_rows_s=values[f"{name}.{MORE_ROWS}"],
                 )
-                for name in sorted({law.format for law in self.laws})
+                for name in sorted({law.format for law in header.laws})
                 if f"{name}.{ONE_ROW}" in values and f"{name}.{MORE_ROWS}" in values
             },
-            attention=self.attention.assemble(values),
+            attention=header.attention.assemble(values),
             device=Device(**{name: values[name] for name in DEVICE_CONSTANTS}),
             host=Host(**{name: values[name] for name in HOST_CONSTANTS}),
         )

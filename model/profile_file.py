@@ -13,10 +13,9 @@ from zlib import crc32
 
 from model.constant import Constant
 from model.errors import InputError, unwritable
-from model.profile import SCHEMA, Profile, seeded_draws
+from model.profile import SCHEMA, Header, Profile, seeded_draws
 from model.profile_rules import (
     REMEDY,
-    Header,
     check_evidence,
     check_header,
     check_laws,
@@ -75,7 +74,7 @@ def profile_from_json(text: str, where: str) -> Profile:
     check_header(header, where)
     check_laws(header, constants, where)
     return Profile(
-        **{name: getattr(header, name) for name in Header.__dataclass_fields__},
+        header=header,
         constants=with_common_draws(constants),
         environment=environment,
         samples=tuple(samples),
@@ -106,17 +105,12 @@ def with_common_draws(constants: Mapping[str, Constant]) -> dict[str, Constant]:
 
 def profile_to_json(profile: Profile) -> str:
     """The text of a profile file; floats keep the digits that reproduce a prediction."""
-    header = {
-        name: getattr(profile, name)
-        for name in Header.__dataclass_fields__
-        if name not in ("laws", "attention")
-    }
+    header = asdict(profile.header)
     document = {
         "schema": SCHEMA,
         **header,
+        "laws": list(header["laws"]),
         "environment": dict(profile.environment),
-        "laws": [asdict(law) for law in profile.laws],
-        "attention": asdict(profile.attention),
         "constants": {
             name: {
                 "value": constant.value,

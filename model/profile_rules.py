@@ -1,4 +1,4 @@
-"""What a profile file must hold: its plain fields, and the rules that make them priceable."""
+"""What a profile file must hold: the rules that make its fields priceable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from model.constant import Constant, Origin
 from model.errors import InputError
-from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, SCHEMA, LawForm
+from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, SCHEMA, Header, LawForm
 from model.row_law import Shape
 from model.typed_json import record_from_json
 
@@ -22,25 +22,6 @@ LARGEST_RESIDUAL_LOG = 5.0
 """A scatter by a factor of 150: nothing that could be called a fit."""
 LARGEST_VALUE = 1e20
 """Far beyond any rate, so that no product of a few constants leaves the range of a float."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
-    """The plain fields of a profile file, as they are stored."""
-
-    name: str
-    chip: str
-    device: str
-    runtime: str
-    created: str
-    memory_bytes: int
-    recommended_working_set_bytes: int | None
-    activation_bytes: int
-    context_measured: int
-    residual_log: float
-    laws: tuple[LawForm, ...]
-    attention: LawForm
 
 
 @final

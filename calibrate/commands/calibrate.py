@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from calibrate.grid import MODES
 from calibrate.measure import run_calibration
 from calibrate.run_record import Run, read_runs
 from calibrate.run_strategy import PREDICTED
-from model.commands.machines import constants_text
+from model.commands.machines import as_json, constants_text
 from model.errors import InputError
 from model.profile import Profile
 from model.profile_file import write_profile
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fresh", action="store_true", help="start over, whatever an interrupted run left"
     )
+    parser.add_argument("--json", action="store_true", help="print JSON, as `machines --json`")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -52,7 +54,7 @@ def execute(options: argparse.Namespace) -> int:
         raise InputError(f"--output {options.output}", "is a folder", "give a file")
     if options.refit is not None:
         profile = refit_profile(choose_profile(options.refit).profile, runs)
-        path = output or profiles_folder() / f"{check_profile_name(profile.name)}.json"
+        path = output or profiles_folder() / f"{check_profile_name(profile.header.name)}.json"
         write_profile(profile, path)
     else:
         profile, path = calibrate(
@@ -63,8 +65,11 @@ def execute(options: argparse.Namespace) -> int:
             fresh=options.fresh,
             runs=runs,
         )
+    if options.json:
+        print(json.dumps(as_json(profile), indent=2))
+        return 0
     print(constants_text(profile))
-    print(f"left on whole passes: {100 * profile.residual_log:.1f} %")
+    print(f"left on whole passes: {100 * profile.header.residual_log:.1f} %")
     print(f"written to {path}", file=sys.stderr)
     return 0
 

@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", metavar="RUNS", help="append the runs to this file")
     shared.add_machine(parser)
+    parser.epilog = f"--draft {SAME} lets the target draft for itself: every guess is right."
 
 
 def execute(options: argparse.Namespace) -> int:

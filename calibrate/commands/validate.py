@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from calibrate.comparison import Comparison, Group, compare_runs, summarise
-from calibrate.run_record import read_runs
+from calibrate.run_record import Run, read_runs
 from calibrate.run_strategy import PREDICTED
 from model.commands import options as shared
 from model.commands.table import table
 from model.errors import InputError
+from model.profile import Header
 from model.profile_store import choose_profile
 
 
@@ -28,19 +29,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Compare and print."""
     choice = choose_profile(options.machine)
-    comparisons = compare_runs(read_runs(Path(options.runs)), choice.profile)
+    runs = read_runs(Path(options.runs))
+    comparisons = compare_runs(runs, choice.profile)
     if not comparisons:
         strategies = " or ".join(PREDICTED)
         raise InputError(options.runs, f"holds no {strategies} run", "record some by `tokroof run`")
     if options.json:
         print(json.dumps(as_json(comparisons), indent=2))
         return 0
-    if choice.note:
-        print(choice.note, file=sys.stderr)
+    for note in (choice.note, *strangers(runs, choice.profile.header)):
+        if note:
+            print(note, file=sys.stderr)
     print(comparisons_text(comparisons))
     print()
     print(groups_text(summarise(comparisons)))
     return 0
+
+
+def strangers(runs: Sequence[Run], header: Header) -> list[str]:
+    """A line for each machine and runtime of the runs that is not the profile's."""
+    here = (header.chip, header.runtime)
+    seen = dict.fromkeys((run.environment.chip, run.environment.runtime) for run in runs)
+    return [
+        f"note: runs of {chip} ({runtime}) are compared with {header.chip} ({header.runtime})"
+        for chip, runtime in seen
+        if (chip, runtime) != here
+    ]
 
 
 def as_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from calibrate.run_record import Run
 from calibrate.samples import Sample, StoredSample
 from model.constant import Constant, Origin
 from model.errors import InputError
-from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Profile, seeded_draws
+from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Header, Profile, seeded_draws
 from model.typed_json import record_from_json
 
 PASS_SETTINGS = (*(ours for _, ours in DIMENSIONS), "rows", "context")
@@ -49,19 +49,15 @@ def fit_profile(
             raise InputError(
                 f"calibration {name}", f"has no {probe!r} sample", "run `tokroof calibrate` again"
             )
-    kernel = kernel_constant(samples)
     activation_bytes = 4 if environment.device == "cpu" else 2
+    kernel = kernel_constant(samples)
     jitter_s = reference_jitter_s(samples)
     laws = fit_laws(samples, kernel.value, jitter_s)
     attention = fit_attention(samples, kernel.value, jitter_s, activation_bytes)
-    constants = {"kernel_s": kernel}
+    known = {"kernel_s": kernel}
     for law in (*laws, attention):
-        constants |= law.constants
-    unknown = Constant(
-        value=0.0, stderr=0.0, unit="s", origin=Origin.MEASURED, draws=np.zeros(DRAWS)
-    )
-    missing = dict.fromkeys((*DEVICE_CONSTANTS, *HOST_CONSTANTS), unknown)
-    profile = Profile(
+        known |= law.constants
+    header = Header(
         name=name,
         chip=environment.chip,
         device=environment.device,
@@ -70,18 +66,37 @@ def fit_profile(
         memory_bytes=environment.memory_bytes,
         recommended_working_set_bytes=environment.recommended_working_set_bytes,
         activation_bytes=activation_bytes,
-        context_measured=max(
-            sample.number("context") for sample in samples if sample.probe == "attention"
-        ),
+        context_measured=max(s.number("context") for s in samples if s.probe == "attention"),
         residual_log=0.0,
         laws=tuple(law.form for law in laws),
         attention=attention.form,
-        constants=missing | constants,
+    )
+    return with_overheads(header, known, samples, environment, runs)
+
+
+def with_overheads(
+    header: Header,
+    known: Mapping[str, Constant],
+    samples: Sequence[Sample],
+    environment: Environment,
+    runs: Sequence[Run],
+) -> Profile:
+    """The profile whose laws are `known`, with its overheads fitted on top of them."""
+    unknown = Constant(
+        value=0.0, stderr=0.0, unit="s", origin=Origin.MEASURED, draws=np.zeros(DRAWS)
+    )
+    bare = Profile(
+        header=header,
+        constants=dict.fromkeys((*DEVICE_CONSTANTS, *HOST_CONSTANTS), unknown) | dict(known),
         environment=environment.to_json(),
         samples=tuple(asdict(StoredSample.of(sample)) for sample in samples),
     )
-    overheads, residual_log = fit_overheads(samples, profile.machine, profile.sampled_machine, runs)
-    return replace(profile, constants=constants | overheads, residual_log=residual_log)
+    overheads, residual_log = fit_overheads(samples, bare.machine, bare.sampled_machine, runs)
+    return replace(
+        bare,
+        header=replace(header, residual_log=residual_log),
+        constants=dict(known) | overheads,
+    )
 
 
 def kernel_constant(samples: Sequence[Sample]) -> Constant:
@@ -103,7 +118,8 @@ def refit_profile(profile: Profile, runs: Sequence[Run] = ()) -> Profile:
     Raises:
         InputError: the profile keeps no samples, as a prior does, or one of them cannot be used.
     """
-    where = f"profile {profile.name}"
+    header = profile.header
+    where = f"profile {header.name}"
     if not profile.samples:
         raise InputError(where, "keeps no samples", "give a profile that `calibrate` wrote")
     samples = [
@@ -111,7 +127,7 @@ def refit_profile(profile: Profile, runs: Sequence[Run] = ()) -> Profile:
         for index, stored in enumerate(profile.samples)
     ]
     environment = Environment.from_json(profile.environment, f"{where}: environment")
-    return fit_profile(samples, environment, name=profile.name, created=profile.created, runs=runs)
+    return fit_profile(samples, environment, name=header.name, created=header.created, runs=runs)
 
 
 def stored_sample(stored: object, where: str) -> Sample:

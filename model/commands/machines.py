@@ -27,12 +27,12 @@ def execute(options: argparse.Namespace) -> int:
     if options.name is None:
         rows = [
             [
-                p.name,
-                p.chip,
-                p.runtime,
+                p.header.name,
+                p.header.chip,
+                p.header.runtime,
                 p.origin.label,
                 str(len(p.samples)),
-                f"{100 * p.residual_log:.1f} %",
+                f"{100 * p.header.residual_log:.1f} %",
             ]
             for p in profiles
         ]
@@ -48,16 +48,17 @@ def constants_text(profile: Profile) -> str:
         [name, f"{c.value:.4g}", f"{c.stderr:.2g}", c.unit, c.origin.label]
         for name, c in profile.constants.items()
     ]
-    title = f"{profile.name}: {profile.chip}, {profile.runtime}, calibrated {profile.created}"
+    header = profile.header
+    title = f"{header.name}: {header.chip}, {header.runtime}, calibrated {header.created}"
     return title + "\n" + table(["constant", "value", "stderr", "unit", "origin"], rows)
 
 
 def as_json(profile: Profile) -> dict[str, Any]:
     """One machine in the schema of `machines --json`."""
     return {
-        "name": profile.name,
-        "chip": profile.chip,
-        "runtime": profile.runtime,
+        "name": profile.header.name,
+        "chip": profile.header.chip,
+        "runtime": profile.header.runtime,
         "origin": profile.origin.label,
         "n_samples": len(profile.samples),
         "constants": {

@@ -78,6 +78,19 @@ def test_run_records_and_validate_reads(
     assert all(group_keys <= group.keys() for group in document["groups"])
 
 
+def test_runs_of_another_machine_are_compared_with_a_note(
+    tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "runs.jsonl")
+    command = ["run", "plain", tiny, "--format", "4bit", "--tokens", "4", "--context", "4"]
+    assert tokroof.main([*command, "--output", output]) == 0
+    capsys.readouterr()
+    assert tokroof.main(["validate", output, "--machine", "m3-10core-16gb"]) == 0
+    shown = capsys.readouterr()
+    assert "are compared with Apple M3, 10-core GPU (mlx-0.32)" in shown.err
+    assert "tokens_per_s, plain" in shown.out
+
+
 def test_awaited_runs_are_recorded_beside_plain_ones(
     tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +114,10 @@ def test_awaited_runs_are_recorded_beside_plain_ones(
         (["run", "plain", "smollm2-135m", "--weights", "some"], "--weights some: is unknown"),
         (["run", "plain", "llama-3.1-8b", "--weights", "real"], "has no weights on this machine"),
         (["run", "plain", "llama-3.1-405b", "--format", "bf16"], "GB"),
+        (
+            ["run", "plain", "smollm-135m", "--format", "4bit", "--prompt", "Hi"],
+            "needs real weights",
+        ),
         (["run", "plain", "smollm2-135m", "--tokens", "1"], "--tokens 1: is out of range"),
         (["validate", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         (["calibrate", "--mode", "slow"], "mode 'slow': is not known"),
@@ -145,12 +162,12 @@ def test_calibrate_measures_fits_and_writes(
     monkeypatch.setattr(calibrate.plan, "SIZES", {"quick": ((min(WIDTHS),),)})
     monkeypatch.setattr(calibrate.plan, "SWEEPS", 1)
     output = tmp_path / "here.json"
-    arguments = ["--name", "here", "--formats", "4bit", "--output", str(output)]
+    arguments = ["--name", "here", "--formats", "4bit", "--output", str(output), "--json"]
     assert tokroof.main(["calibrate", *arguments]) == 0
-    shown = capsys.readouterr()
-    assert "4bit.square.1." in shown.out
+    shown = json.loads(capsys.readouterr().out)
+    assert any(name.startswith("4bit.square.1.") for name in shown["constants"])
     profile = read_profile(output)
-    assert profile.name == "here"
+    assert profile.header.name == "here"
     assert profile.constants["sync_s"].value > 0
     assert not list((tmp_path / "home" / "sessions").iterdir())
     predicting = ["predict", "smollm2-135m", "--format", "4bit", "--machine", str(output)]

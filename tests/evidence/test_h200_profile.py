@@ -90,7 +90,7 @@ def test_the_profile_is_what_the_fit_makes_of_its_own_samples(
 ) -> None:
     fitted = [run for run in runs if run.target == FITTED and run.draft != run.target]
     again = refit_profile(profile, fitted)
-    assert again.laws == profile.laws
+    assert again.header.laws == profile.header.laws
     for name, constant in profile.constants.items():
         error = 3 * constant.stderr / max(constant.value, 1e-30)
         assert again.constants[name].value == pytest.approx(constant.value, rel=max(error, 1e-6))

@@ -177,10 +177,10 @@ def test_the_last_calibration_is_the_default_machine(home: Path) -> None:
     text = packaged_profile_text("m3-10core-16gb").replace('"m3-10core-16gb"', '"mine"', 1)
     (folder / "mine.json").write_text(text)
     choice = choose_profile(None)
-    assert choice.profile.name == "mine"
+    assert choice.profile.header.name == "mine"
     assert choice.note == "machine: last calibration, mine"
     assert machine_names()[0] == "mine"
-    assert choose_profile("MINE").profile.name == "mine"
+    assert choose_profile("MINE").profile.header.name == "mine"
 
 
 def test_a_calibration_hides_a_packaged_profile_and_broken_links_are_passed_over(
@@ -192,4 +192,4 @@ def test_a_calibration_hides_a_packaged_profile_and_broken_links_are_passed_over
     (folder / "gone.json").symlink_to(folder / "nowhere")
     assert machine_names().count("m3-10core-16gb") == 1
     assert "gone" not in machine_names()
-    assert choose_profile("m3-10core-16gb").profile.chip == "NVIDIA H200"
+    assert choose_profile("m3-10core-16gb").profile.header.chip == "NVIDIA H200"

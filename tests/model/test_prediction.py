@@ -96,7 +96,7 @@ def test_questions_beyond_the_measurements_widen_the_answer(m3: Profile) -> None
 
 
 def test_more_scatter_in_the_fit_means_a_wider_interval(m3: Profile) -> None:
-    noisy = replace(m3, residual_log=4 * m3.residual_log)
+    noisy = replace(m3, header=replace(m3.header, residual_log=4 * m3.header.residual_log))
     one, four = (predict(Plain(), TARGET, each, context=64).interval_90 for each in (m3, noisy))
     assert one is not None
     assert four is not None

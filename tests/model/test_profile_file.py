@@ -33,7 +33,7 @@ def test_packaged_profiles_read_and_have_common_draws(name: str) -> None:
     profile = profile_from_json(packaged_profile_text(name), name)
     lengths = {len(constant.draws) for constant in profile.constants.values()}
     assert len(lengths) == 1
-    assert profile.name == name
+    assert profile.header.name == name
 
 
 def test_a_profile_survives_writing_and_reading(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_profile_survives_writing_and_reading(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "copy.json"
     write_profile(profile, path)
     again = read_profile(path)
-    assert again.laws == profile.laws
+    assert again.header.laws == profile.header.laws
     assert again.constants.keys() == profile.constants.keys()
     for name, constant in profile.constants.items():
         assert again.constants[name].value == constant.value
@@ -146,7 +146,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     profile = profile_from_json(json.dumps(document()), "m3")
     write_profile(profile, path)
     before = path.read_text()
-    object.__setattr__(profile, "residual_log", float("nan"))
+    object.__setattr__(profile.header, "residual_log", float("nan"))
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_profile(profile, path)
     assert path.read_text() == before
