@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrate.comparison import SPEEDUP, THROUGHPUT, Comparison, compare_runs
+from calibrate.commands.validate import percent
+from calibrate.comparison import SPEEDUP, THROUGHPUT, Comparison, compare_runs, summarise
 from calibrate.fit.calibration import refit_profile
 from calibrate.run_record import Run, read_runs
 from model.profile import Profile
@@ -22,6 +23,7 @@ from model.profile_store import named_profile
 from model.row_law import Product, Shape
 from model.units import Array
 
+README = Path(__file__).parents[2] / "README.md"
 HELD_OUT = "llama-3.1-8b"
 FITTED = "qwen3-1.7b"
 
@@ -55,6 +57,19 @@ def test_checking_eight_rows_is_cheaper_than_checking_seven(profile: Profile) ->
     assert seven / eight > 3.0
 
 
+@pytest.mark.parametrize(
+    ("shape", "depth", "columns"), [(Shape.WIDE, 4096, 28672), (Shape.TALL, 14336, 4096)]
+)
+def test_the_readme_prices_a_matrix_as_the_profile_does(
+    profile: Profile, shape: Shape, depth: int, columns: int
+) -> None:
+    law = profile.machine.laws["4bit", shape]
+    product = Product(read_bytes=depth * columns * 4.5 / 8, depth=depth, columns=columns)
+    times = [float(law.time(product, rows).total_s) for rows in (1, 2, 5, 7, 8, 16, 17)]
+    row = " | ".join(f"{1e6 * seconds:.0f}" for seconds in times)
+    assert f"| {depth} x {columns} | {row} |" in README.read_text(encoding="utf-8")
+
+
 def test_the_held_out_model_is_predicted(profile: Profile, runs: tuple[Run, ...]) -> None:
     held_out = [run for run in runs if run.target == HELD_OUT and run.draft != run.target]
     comparisons = scored(profile, held_out, THROUGHPUT)
@@ -83,6 +98,31 @@ def test_every_win_and_loss_of_the_held_out_model_is_told_right(
     signs = [each.sign_right for each in comparisons if each.sign_right is not None]
     assert len(signs) == len(comparisons) == 24
     assert all(signs)
+
+
+@pytest.mark.parametrize(
+    ("group", "row"),
+    [
+        ("tokens_per_s, llama-3.1-8b", "k = 1, 2, 4, 7, 8 | {n} | {median} | {p90} | 24 of 24 |"),
+        ("tokens_per_s, llama-3.1-8b, plain", "plain | {n} | {median} | {p90} | |"),
+        (
+            "tokens_per_s, llama-3.1-8b, speculative",
+            "Llama-3.2-1B shape | {n} | {median} | {p90} | 14 of 14 |",
+        ),
+        (
+            "tokens_per_s, llama-3.1-8b, speculative, own draft",
+            "its own draft | {n} | {median} | {p90} | 10 of 10 |",
+        ),
+        ("speedup, llama-3.1-8b", "the same runs | {n} | {median} | {p90} | 24 of 24 |"),
+        ("tokens_per_s", "All 65 runs together: median {median}, p90 {p90}."),
+    ],
+)
+def test_the_readme_says_what_validate_prints(
+    profile: Profile, runs: tuple[Run, ...], group: str, row: str
+) -> None:
+    found = {each.group: each for each in summarise(compare_runs(runs, profile))}[group]
+    said = row.format(n=found.n, median=percent(found.median_error), p90=percent(found.p90_error))
+    assert said in README.read_text(encoding="utf-8")
 
 
 def test_the_profile_is_what_the_fit_makes_of_its_own_samples(
