@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import NoReturn, Protocol, TextIO, final
 
 from tqdm import tqdm
@@ -112,6 +114,21 @@ class Bar:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.close()
+
+
+@contextmanager
+def token_bar(stream: TextIO | None = None) -> Generator[Callable[[int, int], None]]:
+    """A bar of decoded tokens, told after each round; nothing where nobody looks."""
+    shown_on = sys.stderr if stream is None else stream
+    hidden = not shown_on.isatty()
+    bar = tqdm(file=shown_on, disable=hidden, leave=False, unit=" tokens", dynamic_ncols=True)
+
+    def tell(done: int, wanted: int) -> None:
+        bar.total = wanted
+        bar.update(done - bar.n)
+
+    with bar:
+        yield tell
 
 
 def progress_on(stream: TextIO = sys.stderr) -> Progress:

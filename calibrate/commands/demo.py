@@ -16,6 +16,7 @@ from calibrate.comparison import compare_runs, summarise
 from calibrate.decode import decode_plain
 from calibrate.environment import read_environment
 from calibrate.open_network import SMOLLM2, open_network
+from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
 from calibrate.run_record import Run
 from model.break_even import round_costs
@@ -115,7 +116,8 @@ def arm_runs(arm: Arm, length: Length) -> Iterator[Run]:
     """The plain run of an arm, then one per draft length."""
     target = open_network(arm.target, arm.format_name, arm.weights)
     prompt = prompt_tokens(target, length.context_tokens)
-    plain = decode_plain(target, prompt, length.tokens)
+    with token_bar() as bar:
+        plain = decode_plain(target, prompt, length.tokens, progress=bar)
     yield reported(plain)
     if not arm.draft:
         return

@@ -6,14 +6,16 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import final
 
 from calibrate.commands.validate import comparisons_text
 from calibrate.comparison import compare_runs
 from calibrate.decode import compare_tokens, decode_awaited, decode_plain, decode_speculative
 from calibrate.networks import Network
 from calibrate.open_network import WEIGHTS, open_network
+from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
 from calibrate.run_record import STRATEGIES, Run, append_run
 from model.acceptance import MAX_DRAFT_LENGTH
@@ -50,39 +52,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"--draft {SAME} lets the target draft for itself: every guess is right."
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The numbers of a run, and the file that it is appended to."""
+
+    tokens: int
+    context: int
+    draft_lengths: tuple[int, ...]
+    output: Path | None
+
+
 def execute(options: argparse.Namespace) -> int:
     """Run plain decoding, then the strategy, and compare."""
-    if options.strategy not in STRATEGIES:
-        raise unknown_name("strategy", options.strategy, STRATEGIES)
-    if options.weights not in WEIGHTS:
-        raise InputError(
-            f"--weights {options.weights}", "is unknown", f"one of {', '.join(WEIGHTS)}"
-        )
-    tokens = shared.whole_number("--tokens", options.tokens, least=3, most=100_000)
-    context = shared.whole_number("--context", options.context, least=1, most=1_000_000)
-    lengths = [
-        shared.whole_number("--draft-length", text, least=1, most=MAX_DRAFT_LENGTH)
-        for text in options.draft_length.split(",")
-    ]
-    if options.strategy == "speculative" and options.draft is None:
-        raise InputError("run speculative", "needs a draft", "add --draft MODEL")
-    output = None if options.output is None else Path(options.output)
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        wrong = "is no file in a folder that is there"
-        raise InputError(f"--output {options.output}", wrong, "give a file in a folder that is")
+    request = checked(options)
     choice = choose_profile(options.machine)
     target = open_network(options.target, options.format, options.weights)
-    prompt = prompt_tokens(target, context, options.prompt)
-    plain = kept(decode_plain(target, prompt, tokens), output)
-    runs = [plain]
-    if options.strategy == "awaited":
-        runs.append(kept(decode_awaited(target, prompt, tokens), output))
-    if options.strategy == "speculative":
-        draft = open_draft(options, target)
-        runs += [
-            kept(speculate(target, draft, prompt, tokens, length, plain), output)
-            for length in lengths
-        ]
+    runs = decoded(options, request, target)
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
         return 0
@@ -92,6 +78,53 @@ def execute(options: argparse.Namespace) -> int:
     for run in runs:
         print(summary(run, target))
     return 0
+
+
+def checked(options: argparse.Namespace) -> Request:
+    """The request that the options make, before anything is built.
+
+    Raises:
+        InputError: an option that cannot be met; it is named.
+    """
+    if options.strategy not in STRATEGIES:
+        raise unknown_name("strategy", options.strategy, STRATEGIES)
+    if options.weights not in WEIGHTS:
+        raise InputError(
+            f"--weights {options.weights}", "is unknown", f"one of {', '.join(WEIGHTS)}"
+        )
+    if options.strategy == "speculative" and options.draft is None:
+        raise InputError("run speculative", "needs a draft", "add --draft MODEL")
+    output = None if options.output is None else Path(options.output)
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        wrong = "is no file in a folder that is there"
+        raise InputError(f"--output {options.output}", wrong, "give a file in a folder that is")
+    return Request(
+        tokens=shared.whole_number("--tokens", options.tokens, least=3, most=100_000),
+        context=shared.whole_number("--context", options.context, least=1, most=1_000_000),
+        draft_lengths=tuple(
+            shared.whole_number("--draft-length", text, least=1, most=MAX_DRAFT_LENGTH)
+            for text in options.draft_length.split(",")
+        ),
+        output=output,
+    )
+
+
+def decoded(options: argparse.Namespace, request: Request, target: Network) -> list[Run]:
+    """The plain run, and the runs of the strategy, each kept as soon as it is over."""
+    prompt = prompt_tokens(target, request.context, options.prompt)
+    with token_bar() as bar:
+        plain = decode_plain(target, prompt, request.tokens, progress=bar)
+    runs = [kept(plain, request.output)]
+    if options.strategy == "awaited":
+        with token_bar() as bar:
+            awaited = decode_awaited(target, prompt, request.tokens, progress=bar)
+        runs.append(kept(awaited, request.output))
+    if options.strategy == "speculative":
+        draft = open_draft(options, target)
+        for length in request.draft_lengths:
+            run = speculate(target, draft, prompt, request.tokens, length, plain)
+            runs.append(kept(run, request.output))
+    return runs
 
 
 def open_draft(options: argparse.Namespace, target: Network) -> Network:
@@ -120,7 +153,8 @@ def speculate(
     plain: Run,
 ) -> Run:
     """A speculative run, with its output compared to plain decoding token by token."""
-    run = decode_speculative(target, draft, prompt, tokens, draft_length)
+    with token_bar() as bar:
+        run = decode_speculative(target, draft, prompt, tokens, draft_length, progress=bar)
     return replace(run, matches_plain=compare_tokens(plain, run) is None)
 
 

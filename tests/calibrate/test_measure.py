@@ -12,7 +12,7 @@ from calibrate.environment import read_environment
 from calibrate.measure import measure, run_calibration
 from calibrate.plan import plan
 from calibrate.probe import Plan, Probe
-from calibrate.progress import Lines, Silent
+from calibrate.progress import Lines, Silent, token_bar
 from calibrate.samples import REFERENCE
 from calibrate.session import Session, Speed
 from calibrate.timing import Pace, Workload
@@ -205,3 +205,18 @@ def test_unknown_names_are_refused_before_anything_runs(
     with pytest.raises(InputError):
         run_calibration(mode, formats, tmp_path / "s.jsonl", Silent())
     assert list(tmp_path.iterdir()) == []
+
+
+class Terminal(io.StringIO):
+    """A stream that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_decoded_tokens_are_shown_only_to_somebody() -> None:
+    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+        with token_bar(stream) as tell:
+            tell(5, 10)
+            tell(10, 10)
+        assert bool(stream.getvalue()) is shown
