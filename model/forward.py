@@ -21,8 +21,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -81,45 +82,68 @@ def forward_pass(
     Raises:
         InputError: the machine has no row law for one of the checkpoint's weight formats.
     """
+    bare = cacheless_pass(checkpoint, machine, rows)
+    caches = [
+        (count, attention_time(machine, layer.attention, rows, context))
+        for layer, count, _ in checkpoint.layer_kinds
+    ]
+    kv_s = total(caches, lambda time: time.memory_s)
+    beyond_s = total(caches, lambda time: time.total_s) - kv_s
+    lower_s = total(caches, lambda time: np.maximum(time.memory_s, time.arithmetic_s))
+    upper_s = total(caches, lambda time: time.memory_s + time.arithmetic_s)
+    return replace(
+        bare,
+        kv_s=kv_s,
+        arithmetic_s=bare.arithmetic_s + beyond_s,
+        lower_s=bare.lower_s + lower_s,
+        upper_s=bare.upper_s + upper_s,
+    )
+
+
+def cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> PassCost:
+    """A pass without its caches: the same at every context, so it is kept for whole rows."""
+    if isinstance(rows, int):
+        return _kept_pass(checkpoint, machine, rows)
+    return _cacheless_pass(checkpoint, machine, rows)
+
+
+def _cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> PassCost:
     architecture, device, host = checkpoint.architecture, machine.device, machine.host
     head = siblings_time(machine, checkpoint.head_siblings, checkpoint.head_formats, rows)
     weights: list[tuple[int, ProductTime]] = [(1, head)]
-    caches: list[tuple[int, ProductTime]] = []
     kernels = 1
     for layer, count, formats in checkpoint.layer_kinds:
         products = [siblings_time(machine, each, formats, rows) for each in layer.siblings]
         if layer.experts is not None:
             products += experts_times(machine, layer.experts, formats, rows)
         weights += [(count, time) for time in products]
-        caches.append((count, attention_time(machine, layer.attention, rows, context)))
+        # Attention is one more kernel of each layer, whatever its cache costs.
         kernels += count * (len(products) + 1)
     layers = len(architecture.layers)
-    layer_s = device.layer_s + np.where(np.greater(rows, 1), device.more_rows_layer_s, 0.0)
+    several = np.greater(rows, 1)
+    layer_s = device.layer_s + np.where(several, device.more_rows_layer_s, 0.0)
     dispatch_s = device.pass_s + layers * layer_s + kernels * device.kernel_s
     elements_s = rows * (
         layers * architecture.hidden_size * device.element_s
         + architecture.vocab_size * device.logit_s
     )
-    both = weights + caches
+    fixed_s = dispatch_s + elements_s
     weights_s = total(weights, lambda time: time.memory_s)
-    kv_s = total(caches, lambda time: time.memory_s)
-    products_s = total(both, lambda time: time.total_s)
-    lower_s = total(both, lambda time: np.maximum(time.memory_s, time.arithmetic_s))
-    upper_s = total(both, lambda time: time.memory_s + time.arithmetic_s)
+    reshape_s = np.where(several, host.reshape_s, 0.0)
+    submitted_s = submission_s(checkpoint, machine, rows)
     return PassCost(
         weights_s=weights_s,
-        kv_s=kv_s,
-        arithmetic_s=products_s - weights_s - kv_s + elements_s,
+        kv_s=0.0,
+        arithmetic_s=total(weights, lambda time: time.total_s) - weights_s + elements_s,
         dispatch_s=dispatch_s,
-        lower_s=lower_s + dispatch_s + elements_s,
-        upper_s=upper_s + dispatch_s + elements_s,
-        build_s=layers * host.build_layer_s
-        + host.build_pass_s
-        + np.where(np.greater(rows, 1), host.reshape_s, 0.0),
-        submit_s=layers * host.submit_layer_s
-        + host.submit_pass_s
-        + submission_s(checkpoint, machine, rows),
+        lower_s=fixed_s + total(weights, lambda t: np.maximum(t.memory_s, t.arithmetic_s)),
+        upper_s=fixed_s + total(weights, lambda time: time.memory_s + time.arithmetic_s),
+        build_s=layers * host.build_layer_s + host.build_pass_s + reshape_s,
+        submit_s=layers * host.submit_layer_s + host.submit_pass_s + submitted_s,
     )
+
+
+_kept_pass = lru_cache(maxsize=256)(_cacheless_pass)
 
 
 def submission_s(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> Quantity:

@@ -91,17 +91,18 @@ def predict(
             vocabulary is not the target's.
     """
     machine, sampled = profile.machine, profile.sampled_machine
-    plain = Plain()
-    point = strategy.round(target, machine, context)
+    is_plain = isinstance(strategy, Plain)
     tokens = strategy.tokens_per_pass
+    point = strategy.round(target, machine, context)
+    plain = point if is_plain else Plain().round(target, machine, context)
     tokens_per_s = tokens / float(point.round_s)
-    speedup = tokens_per_s * float(plain.round(target, machine, context).round_s)
+    speedup = tokens_per_s * float(plain.round_s)
 
     drawn_s = strategy.round(target, sampled, context).round_s
-    drawn_plain_s = plain.round(target, sampled, context).round_s
+    drawn_plain_s = drawn_s if is_plain else Plain().round(target, sampled, context).round_s
     stretch, warnings = extrapolation(profile, strategy.rows, context)
     residual = profile.header.residual_log * stretch
-    ratio_residual = 0.0 if isinstance(strategy, Plain) else math.sqrt(2.0) * residual
+    ratio_residual = 0.0 if is_plain else math.sqrt(2.0) * residual
     memory = feasibility((target, *strategy.checkpoints), machine, context=context)
     fits = memory.fits
     return Prediction(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from model.checkpoint import Checkpoint
 from model.config import read_config
 from model.errors import InputError
-from model.forward import forward_pass
+from model.forward import cacheless_pass, forward_pass
 from model.machine import Device, Submission
 from model.row_law import Shape
 from model.weight_format import weight_format
@@ -181,3 +181,16 @@ def test_a_format_that_was_never_measured_is_refused() -> None:
         forward_pass(small("mxfp4"), only, rows=1, context=0)
     # Other groups of the same bits run the same kernels.
     assert float(forward_pass(small("q4_1"), only, rows=1, context=0).weights_s) > 0
+
+
+def test_whole_rows_are_kept_and_arrays_are_not_and_both_agree() -> None:
+    here = machine(flat_law(bandwidth=1e11, flops=1e12, tile_rows=5.0))
+    checkpoint = small()
+    kept = cacheless_pass(checkpoint, here, 3)
+    assert cacheless_pass(checkpoint, here, 3) is kept
+    assert float(kept.kv_s) == 0.0
+    together = cacheless_pass(checkpoint, here, np.array([3.0])).device_s
+    np.testing.assert_allclose(together, [float(kept.device_s)], rtol=1e-14)
+    # Another machine is another question, however alike.
+    other = machine(flat_law(bandwidth=2e11, flops=1e12, tile_rows=5.0))
+    assert float(cacheless_pass(checkpoint, other, 3).device_s) < float(kept.device_s)
