@@ -139,9 +139,16 @@ class SessionFile:
         self._path = path
 
     def append(self, line: Line) -> None:
-        """Keep a line, in the file too."""
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(line)) + "\n")
+        """Keep a line, in the file too.
+
+        Raises:
+            InputError: it cannot be written, as on a full disk; the lines before it are kept.
+        """
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(line)) + "\n")
+        except OSError as error:
+            raise unwritable(self._path, error) from error
         self.lines.append(line)
 
     @staticmethod

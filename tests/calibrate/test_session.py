@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -103,6 +104,25 @@ def test_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl.part").mkdir()
     with pytest.raises(InputError, match=r"s\.jsonl: cannot be written \(is a directory\)"):
         SessionFile(path, HEADER)
+
+
+def test_a_line_that_cannot_be_kept_is_one_line_and_loses_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.jsonl"
+    file = SessionFile(path, HEADER)
+    file.append(SEEN)
+
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", full)
+        with pytest.raises(InputError, match=r"s\.jsonl: cannot be written \(no space left"):
+            file.append(SKIPPED)
+    kept = read_session(path)
+    assert kept is not None
+    assert kept.lines == (SEEN,)
 
 
 @pytest.mark.parametrize("content", ["just a note", "just a note\n", "[1, 2]\n", "{}\n"])
