@@ -36,23 +36,6 @@ class Progress(Protocol):
 
 
 @final
-class Silent:
-    """Progress that nobody watches."""
-
-    def start(self, total_s: float, message: str) -> None:
-        """Nothing."""
-
-    def advance(self, expected_s: float, now_at: str) -> None:
-        """Nothing."""
-
-    def say(self, message: str) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""
-
-
-@final
 class Lines:
     """Progress for logs and pipes: a line at the start, and one about every ten seconds."""
 

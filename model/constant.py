@@ -38,3 +38,13 @@ class Constant:
     unit: str
     origin: Origin
     draws: Array
+
+    @property
+    def stated(self) -> dict[str, str | float]:
+        """What is shown and stored of a constant, its draws apart."""
+        return {
+            "value": self.value,
+            "stderr": self.stderr,
+            "unit": self.unit,
+            "origin": self.origin.label,
+        }

@@ -112,13 +112,7 @@ def profile_to_json(profile: Profile) -> str:
         "laws": list(header["laws"]),
         "environment": dict(profile.environment),
         "constants": {
-            name: {
-                "value": constant.value,
-                "stderr": constant.stderr,
-                "unit": constant.unit,
-                "origin": constant.origin.label,
-                "draws": [float(f"{draw:.6g}") for draw in constant.draws],
-            }
+            name: constant.stated | {"draws": [float(f"{draw:.6g}") for draw in constant.draws]}
             for name, constant in profile.constants.items()
         },
         "samples": [dict(sample) for sample in profile.samples],

@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[np.float64]
 Quantity: TypeAlias = float | Array
 
-MICRO = 1e-6
 MILLI = 1e-3
 KILO = 1e3
-MEGA = 1e6
 GIGA = 1e9
-TERA = 1e12
 
 GB = 1e9
 GIB = float(2**30)

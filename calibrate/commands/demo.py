@@ -20,7 +20,7 @@ from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
 from calibrate.run_record import Run
 from model.break_even import round_costs
-from model.commands.break_even import as_text as break_even_text
+from model.commands.break_even import as_text, break_even_rows
 from model.profile import Profile
 from model.target import load_target
 
@@ -146,7 +146,7 @@ def why(arm: Arm, profile: Profile, length: Length) -> str:
         target, draft, machine, context=length.context_tokens, draft_lengths=DRAFT_LENGTHS
     )
     title = f"{arm.target} {arm.format_name} drafted by {arm.draft} {arm.draft_format}:"
-    return f"{title}\n{break_even_text(costs, costs.break_even())}"
+    return f"{title}\n{as_text(break_even_rows(costs))}"
 
 
 def say(message: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import final
 
-import numpy as np
-
+from model.acceptance import Acceptance
 from model.break_even import RoundCosts, best_draft_length, round_costs
 from model.commands import options as shared
 from model.commands.table import table
@@ -38,31 +40,18 @@ def execute(options: argparse.Namespace) -> int:
     lengths = DEFAULT_LENGTHS if length is None else (length,)
     costs = round_costs(target, draft, machine, context=context, draft_lengths=lengths)
     acceptance = shared.read_acceptance(options, length)
-    needed = costs.break_even()
-    rows = [
-        {
-            "draft_length": k,
-            "break_even_acceptance": least,
-            "round_cost": float(missed_s / costs.plain_s),
-            "best_speedup": best_speedup(costs, i),
-        }
-        for i, (k, least, missed_s) in enumerate(zip(lengths, needed, costs.missed_s, strict=True))
-    ]
-    document: dict[str, object] = {
-        "target": target.architecture.name,
-        "draft": draft.architecture.name,
-        "machine": machine.name,
-        "context": context,
-        "break_even": rows,
-    }
-    if acceptance is not None:
-        best = best_draft_length(costs, acceptance)
-        document["best"] = {
-            "draft_length": best.draft_length,
-            "speedup": best.speedup,
-            "regret": {str(k): regret for k, regret in best.regret},
-        }
+    rows = break_even_rows(costs)
+    best = None if acceptance is None else best_draft_length(costs, acceptance)
     if options.json:
+        document: dict[str, object] = {
+            "target": target.architecture.name,
+            "draft": draft.architecture.name,
+            "machine": machine.name,
+            "context": context,
+            "break_even": [asdict(row) for row in rows],
+        }
+        if best is not None:
+            document["best"] = asdict(best) | {"regret": {str(k): lost for k, lost in best.regret}}
         print(json.dumps(document, indent=2))
         return 0
     if choice.note:
@@ -71,37 +60,61 @@ def execute(options: argparse.Namespace) -> int:
         f"{target.architecture.name} drafted by {draft.architecture.name} on {machine.chip} "
         f"({machine.runtime}), {context:g} tokens of context"
     )
-    print(as_text(costs, needed))
-    if acceptance is not None:
-        best = best_draft_length(costs, acceptance)
+    print(as_text(rows))
+    if best is not None:
         verdict = "a gain" if best.speedup > 1.0 else "still a loss"
         regret = "".join(f"; k={k} loses {100 * lost:.0f} %" for k, lost in best.regret)
         print(f"best: k={best.draft_length} at speedup {best.speedup:.2f}, {verdict}{regret}")
     return 0
 
 
-def best_speedup(costs: RoundCosts, index: int) -> float:
-    """The speedup when every draft token is accepted: the most this draft length can give."""
-    round_s = costs.missed_s[index] + costs.catch_up_s[index]
-    return float((costs.draft_lengths[index] + 1) * costs.plain_s / round_s)
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakEvenRow:
+    """One draft length: the acceptance it needs, its price, and the most it can give.
+
+    `round_cost` is a round after a rejection in plain tokens, `best_speedup` the speedup when
+    every draft token is accepted.
+    """
+
+    draft_length: int
+    break_even_acceptance: float | None
+    round_cost: float
+    best_speedup: float
 
 
-def as_text(costs: RoundCosts, needed: tuple[float | None, ...]) -> str:
-    """The table, and the sentence that follows from it."""
-    rows = [
-        [
-            str(k),
-            "no acceptance wins" if least is None else f"{least:.3f}",
-            f"{missed_s / costs.plain_s:.2f}",
-            f"{best_speedup(costs, i):.2f}",
-        ]
-        for i, (k, least, missed_s) in enumerate(
-            zip(costs.draft_lengths, needed, costs.missed_s, strict=True)
+def break_even_rows(costs: RoundCosts) -> list[BreakEvenRow]:
+    """A row for each draft length."""
+    always_right = costs.speedup(Acceptance(by_position=(1.0,)))
+    return [
+        BreakEvenRow(
+            draft_length=length,
+            break_even_acceptance=needed,
+            round_cost=float(missed_s / costs.plain_s),
+            best_speedup=float(speedup),
+        )
+        for length, needed, missed_s, speedup in zip(
+            costs.draft_lengths, costs.break_even(), costs.missed_s, always_right, strict=True
         )
     ]
-    text = table(["k", "break-even acceptance", "round / plain token", "best speedup"], rows)
-    if all(least is None for least in needed):
-        price = float(np.min(costs.missed_s / costs.plain_s / (np.array(costs.draft_lengths) + 1)))
+
+
+def as_text(rows: Sequence[BreakEvenRow]) -> str:
+    """The table, and the sentence that follows from it."""
+    cells = [
+        [
+            str(row.draft_length),
+            "no acceptance wins"
+            if row.break_even_acceptance is None
+            else f"{row.break_even_acceptance:.3f}",
+            f"{row.round_cost:.2f}",
+            f"{row.best_speedup:.2f}",
+        ]
+        for row in rows
+    ]
+    text = table(["k", "break-even acceptance", "round / plain token", "best speedup"], cells)
+    if all(row.break_even_acceptance is None for row in rows):
+        price = min(1.0 / row.best_speedup for row in rows)
         text += (
             "\nNo acceptance wins: even a draft that is always right costs "
             f"{price:.2f} plain tokens for each token it commits."

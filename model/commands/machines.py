@@ -61,13 +61,5 @@ def as_json(profile: Profile) -> dict[str, Any]:
         "runtime": profile.header.runtime,
         "origin": profile.origin.label,
         "n_samples": len(profile.samples),
-        "constants": {
-            name: {
-                "value": constant.value,
-                "stderr": constant.stderr,
-                "unit": constant.unit,
-                "origin": constant.origin.label,
-            }
-            for name, constant in profile.constants.items()
-        },
+        "constants": {name: constant.stated for name, constant in profile.constants.items()},
     }

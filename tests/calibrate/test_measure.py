@@ -12,7 +12,7 @@ from calibrate.environment import read_environment
 from calibrate.measure import measure, run_calibration
 from calibrate.plan import plan
 from calibrate.probe import Plan, Probe
-from calibrate.progress import Lines, Silent, token_bar
+from calibrate.progress import Lines, token_bar
 from calibrate.samples import REFERENCE
 from calibrate.session import Session, Speed
 from calibrate.timing import Pace, Workload
@@ -77,7 +77,7 @@ def run(
     path: Path, workshop: FakeWorkshop, planned: Plan = PLAN, text: io.StringIO | None = None
 ) -> Session:
     header = replace(HEADER, plan=planned.fingerprint)
-    progress = Silent() if text is None else Lines(text)
+    progress = Lines(io.StringIO() if text is None else text)
     return measure(planned, header, path, progress, workshop=workshop, clock=workshop.clock)
 
 
@@ -116,7 +116,9 @@ def test_an_interruption_says_what_is_kept_and_the_session_keeps_its_beginning(
     assert text.getvalue().endswith("4 visits are kept; the same command goes on from here\n")
     later = replace(HEADER, plan=PLAN.fingerprint, began=HEADER.began + 3600)
     workshop = FakeWorkshop()
-    session = measure(PLAN, later, path, Silent(), workshop=workshop, clock=workshop.clock)
+    session = measure(
+        PLAN, later, path, Lines(io.StringIO()), workshop=workshop, clock=workshop.clock
+    )
     assert session.header.began == HEADER.began
 
 
@@ -185,14 +187,14 @@ def test_the_device_itself_can_be_measured(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(measuring, "plan", tiny)
     path = tmp_path / "s.jsonl"
-    session = run_calibration("full", ("4bit",), path, Silent())
+    session = run_calibration("full", ("4bit",), path, Lines(io.StringIO()))
     assert session.skipped == ()
     kinds = {sample.probe for sample in session.samples}
     assert kinds == {
         *("op", "copy", "link", "linear", "attention", "experts", "layers", "host", REFERENCE)
     }
     assert all(sample.seconds > 0 for sample in session.samples)
-    assert run_calibration("full", ("4bit",), path, Silent()).samples == session.samples
+    assert run_calibration("full", ("4bit",), path, Lines(io.StringIO())).samples == session.samples
 
 
 SLOW = Speed(row_weights_per_s=3e8, bytes_per_s=1e9, kernel_s=1e-5)
@@ -203,7 +205,7 @@ def test_unknown_names_are_refused_before_anything_runs(
     tmp_path: Path, mode: str, formats: tuple[str, ...]
 ) -> None:
     with pytest.raises(InputError):
-        run_calibration(mode, formats, tmp_path / "s.jsonl", Silent())
+        run_calibration(mode, formats, tmp_path / "s.jsonl", Lines(io.StringIO()))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from model.acceptance import Acceptance
 from model.break_even import best_draft_length, round_costs
+from model.commands.break_even import as_text, break_even_rows
 from model.errors import InputError
 from model.forward import Bound, forward_pass
 from model.machine import Host
@@ -148,6 +149,16 @@ class TestBreakEven:
         best = best_draft_length(costs, Acceptance(by_position=(0.8,)))
         assert best.draft_length == 7
         assert dict(best.regret)[6] > 0.2
+
+    def test_where_nothing_wins_the_sentence_prices_a_draft_that_is_always_right(self) -> None:
+        """Its rounds all follow a full accept, so each pays for catching up too."""
+        costs = round_costs(TARGET, DRAFT, machine(LINEAR), context=0.0, draft_lengths=(1, 2))
+        rows = break_even_rows(costs)
+        for i, k in enumerate(costs.draft_lengths):
+            round_s = costs.missed_s[i] + costs.catch_up_s[i]
+            assert rows[i].best_speedup == pytest.approx((k + 1) * costs.plain_s / round_s)
+        dearest = max(row.best_speedup for row in rows)
+        assert f"always right costs {1 / dearest:.2f} plain tokens" in as_text(rows)
 
     @given(st.floats(min_value=0, max_value=1))
     def test_speedup_never_exceeds_tokens_per_pass(self, acceptance: float) -> None:
