@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+import subprocess
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +33,7 @@ class Environment:
         memory_bytes: The device's memory; the computer's, where they share it.
         recommended_working_set_bytes: Metal's limit, beyond which speed collapses; None elsewhere.
         mlx_variables: The `MLX_` environment variables that were set, sorted by name.
+        gpu_cores: Cores of an Apple GPU, which MLX does not tell; None elsewhere.
     """
 
     device: str
@@ -43,6 +46,7 @@ class Environment:
     mlx: str
     mlx_lm: str
     mlx_variables: tuple[tuple[str, str], ...]
+    gpu_cores: int | None = None
 
     @property
     def runtime(self) -> str:
@@ -84,6 +88,7 @@ def read_environment() -> Environment:
         mlx=version("mlx"),
         mlx_lm=version("mlx-lm"),
         mlx_variables=tuple(sorted(i for i in os.environ.items() if i[0].startswith("MLX_"))),
+        gpu_cores=_gpu_cores() if device == "metal" else None,
     )
 
 
@@ -91,6 +96,26 @@ def _device() -> str:
     if mx.default_device().type == mx.DeviceType.cpu:
         return "cpu"
     return "metal" if mx.metal.is_available() else "cuda"
+
+
+def _gpu_cores() -> int | None:
+    """The cores that macOS counts in the GPU; None where it does not say."""
+    command = ["/usr/sbin/ioreg", "-r", "-d", "1", "-c", "AGXAccelerator"]
+    try:
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return core_count(listing.stdout)
+
+
+def core_count(listing: str) -> int | None:
+    """The `gpu-core-count` in what macOS lists of its accelerator.
+
+    >>> core_count('    | "gpu-core-count" = 10')
+    10
+    """
+    counted = re.search(r'"gpu-core-count" = (\d+)', listing)
+    return None if counted is None else int(counted[1])
 
 
 def _processor(fallback: str) -> str:

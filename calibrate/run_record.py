@@ -16,8 +16,8 @@ from statistics import fmean, quantiles
 from typing import NoReturn, final
 
 from calibrate.environment import Environment
-from model.acceptance import MAX_DRAFT_LENGTH
 from model.errors import InputError
+from model.progress.acceptance import MAX_DRAFT_LENGTH
 from model.typed_json import record_from_json
 
 STRATEGIES = ("plain", "speculative", "awaited")

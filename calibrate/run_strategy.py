@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from calibrate.run_record import Run
-from model.acceptance import Acceptance
 from model.checkpoint import Checkpoint
 from model.machine import Machine
+from model.progress.acceptance import Acceptance
 from model.strategies.base import AbstractStrategy
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative

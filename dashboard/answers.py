@@ -7,14 +7,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import final
 
-from model.acceptance import Acceptance
-from model.break_even import round_costs
+from model.break_even import break_even
 from model.checkpoint import Checkpoint
 from model.errors import InputError
 from model.machine import Machine
 from model.memory import check_fits
 from model.prediction import Prediction, predict
 from model.profile_store import choose_profile, own_profiles
+from model.progress.acceptance import Acceptance
+from model.round_costs import round_costs
 from model.strategies.base import AbstractStrategy
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
@@ -101,12 +102,10 @@ def _computed(selection: Selection, _changed: tuple[int, ...]) -> Answer:
         checkpoint.check_context(context)
     check_fits([target], machine, context=context)
     acceptance = Acceptance(by_position=(selection.acceptance,))
-    strategies: list[AbstractStrategy] = [
-        Plain(),
-        *(Speculative(draft=draft, draft_length=k, acceptance=acceptance) for k in DRAFT_LENGTHS),
-    ]
+    drafted = Speculative(draft=draft, draft_length=1, acceptance=acceptance)
+    strategies: list[AbstractStrategy] = [Plain(), *map(drafted.with_length, DRAFT_LENGTHS)]
     plain, *speculative = (predict(each, target, profile, context=context) for each in strategies)
-    costs = round_costs(target, draft, machine, context=context, draft_lengths=DRAFT_LENGTHS)
+    costs = round_costs(drafted, target, machine, context=context, draft_lengths=DRAFT_LENGTHS)
     return Answer(
         where=f"{target.architecture.name} {target.weight_format.name}, drafted by "
         f"{draft.architecture.name} {draft.weight_format.name}, on {machine.chip} "
@@ -116,7 +115,7 @@ def _computed(selection: Selection, _changed: tuple[int, ...]) -> Answer:
         acceptance=selection.acceptance,
         plain=plain,
         speculative=tuple(speculative),
-        break_even=costs.break_even(),
+        break_even=break_even(costs),
     )
 
 

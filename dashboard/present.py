@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import final
 
 from dashboard.answers import DRAFT_LENGTHS, Answer
-from model.commands.predict import label
+from model.commands.prediction_text import label
 from model.forward import Bound
 from model.prediction import Prediction
 from model.strategies.base import BOUND_OF_PART

@@ -14,6 +14,7 @@ STRATEGY_COLOURS = {"plain": BASELINE, "speculative": "#D55E00"}
 PART_COLOURS = {
     "weights": "#4477AA",
     "kv": "#66CCEE",
+    "growth": "#C9EDF8",
     "arithmetic": "#CCBB44",
     "draft": STRATEGY_COLOURS["speculative"],  # what speculation adds
     "dispatch": "#AA3377",

@@ -1,18 +1,20 @@
-"""What a network is made of: every weight matrix by its MLX path, and how attention remembers.
+"""What a network is made of: every weight matrix by its MLX path, layer by layer.
 
 Records only; nothing here knows a file or a machine. Matrices that read the same input stand
-together as :class:`Siblings`, because a machine may run them side by side, and siblings stand in
-the order in which they run. Sizes are counts of numbers; bytes need a weight format and belong to
-:mod:`model.checkpoint`.
+together as :class:`~model.matrix.Siblings`, because a machine may run them side by side, and
+siblings stand in the order in which they run. Sizes are counts of numbers; bytes need a weight
+format and belong to :mod:`model.checkpoint`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
+
+from model.matrix import Matrix, Siblings
+from model.mixer import AbstractMixer, LatentAttention, MixerKind
 
 if TYPE_CHECKING:  # numpy takes a quarter of a second to import; listing models needs none of it
     from model.units import Quantity
@@ -20,97 +22,18 @@ if TYPE_CHECKING:  # numpy takes a quarter of a second to import; listing models
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matrix:
-    """A weight matrix y = W x with W of shape (columns, depth).
-
-    `name` is the MLX module path inside its layer ("self_attn.q_proj") or inside the network
-    ("lm_head"). `count` copies are stacked, one per expert. `protected` marks the few that
-    mlx-lm's own `quant_predicate` keeps in 8 bits when it quantizes the rest: routing is discrete.
-    """
-
-    name: str
-    columns: int
-    depth: int
-    bias: bool = False
-    count: int = 1
-    protected: bool = False
-
-    @property
-    def weights(self) -> int:
-        """Numbers to multiply with, all copies."""
-        return self.count * self.columns * self.depth
-
-    @property
-    def biases(self) -> int:
-        """Numbers to add, all copies."""
-        return self.count * self.columns if self.bias else 0
-
-    @property
-    def params(self) -> int:
-        """Weights and biases of all copies."""
-        return self.weights + self.biases
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Siblings:
-    """Matrices that read the same input and so can run side by side."""
-
-    name: str
-    matrices: tuple[Matrix, ...]
-
-
-class AttentionKind(Enum):
-    """What attention keeps of the past."""
-
-    FULL = "full"
-    """Every token."""
-    SLIDING = "sliding"
-    """The last `window` tokens."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attention:
-    """Grouped-query attention: query heads share fewer key and value heads."""
-
-    kind: AttentionKind
-    query_heads: int
-    kv_heads: int
-    head_dim: int
-    window: int | None = None
-
-    def kv_bytes_per_token(self, element_bytes: float = 2) -> float:
-        """Bytes that one token adds to the cache: a key and a value for each KV head."""
-        return 2 * self.kv_heads * self.head_dim * element_bytes
-
-    def cached_tokens(self, context: Quantity) -> Quantity:
-        """Tokens that a row at this context looks at; arrays broadcast.
-
-        The rows of one verify pass see up to `rows` tokens more than the window; that is left out.
-        """
-        if self.window is None:
-            return context
-        if isinstance(context, int | float):
-            return min(context, self.window)
-        import numpy as np
-
-        return np.minimum(context, self.window)
-
-    def macs_per_row(self, context: Quantity) -> Quantity:
-        """Multiply-accumulates of one row: a score and a weighted value for each query head."""
-        return 2 * self.query_heads * self.head_dim * self.cached_tokens(context)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Experts:
-    """A mixture: the router picks `top_k` of `num_experts` copies of `siblings` for each row."""
+    """A mixture: the router picks `top_k` of `num_experts` copies of `siblings` for each row.
+
+    `shared_choice` is the share of its experts that a row has in common with another row of the
+    same pass, where it was measured; None is chance (:mod:`model.moe`).
+    """
 
     router: Matrix
     siblings: tuple[Siblings, ...]
     num_experts: int
     top_k: int
+    shared_choice: float | None = None
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
@@ -133,21 +56,46 @@ class Experts:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """One block: attention, its dense siblings in order of execution, and experts after them.
+    """One block: a mixer with its matrices, then an MLP, whose experts come last.
 
-    `vector_params` counts the numbers outside matrices (norms, attention sinks), which stay in
-    the activation dtype. A shared expert is dense, so it stands among the siblings.
+    Either half may be absent: some networks stack them one by one, and a draft that skips
+    sublayers lacks some. `vector_params` counts the numbers outside matrices (norms, attention
+    sinks, decay rates), which stay in the activation dtype. A shared expert is dense, so it
+    stands among the siblings of the MLP.
     """
 
-    attention: Attention
-    siblings: tuple[Siblings, ...]
+    mixer: AbstractMixer | None = None
+    mixer_siblings: tuple[Siblings, ...] = ()
+    mlp_siblings: tuple[Siblings, ...] = ()
     experts: Experts | None = None
     vector_params: int
 
     @property
+    def has_mlp(self) -> bool:
+        """Whether anything follows the mixer."""
+        return bool(self.mlp_siblings) or self.experts is not None
+
+    @property
+    def blocks(self) -> float:
+        """How much of an ordinary block this is: half for each of mixer and MLP."""
+        return 0.5 * (self.mixer is not None) + 0.5 * self.has_mlp
+
+    @property
+    def siblings(self) -> tuple[Siblings, ...]:
+        """The dense matrices in order of execution, those that unfold a latent cache apart."""
+        return (*self.mixer_siblings, *self.mlp_siblings)
+
+    @property
+    def unfolding(self) -> Siblings | None:
+        """The matrices that unfold a latent cache, multiplied with rows or with the cache."""
+        return self.mixer.unfolding if isinstance(self.mixer, LatentAttention) else None
+
+    @property
     def dense_matrices(self) -> tuple[Matrix, ...]:
         """The matrices that every row reads, without the router."""
-        return tuple(matrix for siblings in self.siblings for matrix in siblings.matrices)
+        unfolding = () if self.unfolding is None else self.unfolding.matrices
+        inline = tuple(matrix for siblings in self.siblings for matrix in siblings.matrices)
+        return (*inline, *unfolding)
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
@@ -172,15 +120,24 @@ class Layer:
         routed = self.experts.active_weights if self.experts is not None else 0
         return routed + sum(matrix.weights for matrix in self.dense_matrices)
 
+    def macs_per_row(self, context: Quantity) -> Quantity:
+        """Multiply-accumulates of one row with its past."""
+        return 0 if self.mixer is None else self.mixer.macs_per_row(context)
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """A whole language model, independent of the format of its weights.
+    """A whole language model, or a draft head, independent of the format of its weights.
 
-    `head` is the matrix read for the logits: the embedding table itself when `tied`.
-    `module_prefix` is what MLX puts before "model.layers..." ("language_model." inside a vision
-    model). `context_limit` is None where the config does not state it.
+    `head` is the matrix read for the logits: the embedding table itself when `tied`. `entry` are
+    products before the first layer (a draft head's fusion of hidden states), `lookups` further
+    tables of which a token gathers one row. A draft head may borrow its target's embedding or
+    head, which then are read but not stored twice. `loops` is how often a pass runs the stack of
+    layers, each time with caches of its own. `layers_path` and `embedding_name` are MLX paths, and
+    `module_prefix` is what stands before them ("language_model." inside a vision model).
+    `protected_table` and `quantizes_tables` say of the embedding what :class:`~model.matrix.Matrix`
+    says of a matrix. `context_limit` is None where the config does not state it.
     """
 
     name: str
@@ -194,6 +151,15 @@ class Architecture:
     context_limit: int | None
     source: str
     module_prefix: str = ""
+    entry: tuple[Siblings, ...] = ()
+    lookups: tuple[Matrix, ...] = ()
+    borrows_embedding: bool = False
+    borrows_head: bool = False
+    loops: int = 1
+    layers_path: str = "model.layers"
+    embedding_name: str = "model.embed_tokens"
+    protected_table: bool = False
+    quantizes_tables: bool = True
 
     def __hash__(self) -> int:
         """A cheap hash, so that caches may be keyed by a network of 126 layers."""
@@ -202,7 +168,25 @@ class Architecture:
     @property
     def embedding(self) -> Matrix:
         """The input table, of which a token reads one row."""
-        return Matrix(name="model.embed_tokens", columns=self.vocab_size, depth=self.hidden_size)
+        return Matrix(
+            name=self.embedding_name,
+            columns=self.vocab_size,
+            depth=self.hidden_size,
+            protected=self.protected_table,
+            quantizes=self.quantizes_tables,
+        )
+
+    @property
+    def owned_tables(self) -> tuple[Matrix, ...]:
+        """Every table outside the layers that is stored: a tied one once, a borrowed one never."""
+        embedding = () if self.borrows_embedding else (self.embedding,)
+        head = () if self.tied or self.borrows_head else (self.head,)
+        return (*embedding, *head, *self.lookups)
+
+    @property
+    def entry_matrices(self) -> tuple[Matrix, ...]:
+        """The matrices before the first layer."""
+        return tuple(matrix for siblings in self.entry for matrix in siblings.matrices)
 
     @property
     def layer_kinds(self) -> tuple[tuple[Layer, int], ...]:
@@ -210,11 +194,24 @@ class Architecture:
         return _layer_kinds(self)
 
     @property
+    def blocks(self) -> float:
+        """Blocks of mixer and MLP that a pass runs."""
+        return self.loops * sum(count * layer.blocks for layer, count in self.layer_kinds)
+
+    @property
+    def can_rewind(self) -> bool:
+        """Whether rejected tokens can be taken back: a recurrent state forgets nothing."""
+        return all(
+            layer.mixer is None or layer.mixer.kind is not MixerKind.RECURRENT
+            for layer, _ in self.layer_kinds
+        )
+
+    @property
     def params(self) -> int:
         """Unique parameters: a tied table counts once."""
-        tables = self.embedding.params + (0 if self.tied else self.head.params)
+        outside = sum(matrix.params for matrix in (*self.owned_tables, *self.entry_matrices))
         layers = sum(count * layer.params for layer, count in self.layer_kinds)
-        return tables + layers + self.final_vector_params
+        return outside + layers + self.final_vector_params
 
     @property
     def active_params(self) -> int:
@@ -225,19 +222,30 @@ class Architecture:
         return self.params - sum(n * layer.unselected_params for layer, n in self.layer_kinds)
 
     def kv_bytes_per_token(self, element_bytes: float = 2) -> float:
-        """Bytes that a token adds to the cache of all layers while every window has room."""
-        return sum(
-            count * layer.attention.kv_bytes_per_token(element_bytes)
+        """Bytes that attention needs of a token in all layers while every window has room.
+
+        mlx-lm may keep more (:class:`~model.mixer.LatentAttention`); `kv_bytes` counts that.
+        """
+        return self.loops * sum(
+            count * layer.mixer.kv_elements_per_token() * element_bytes
             for layer, count in self.layer_kinds
+            if layer.mixer is not None
         )
 
     def kv_bytes(self, context: Quantity, element_bytes: float = 2) -> Quantity:
-        """Bytes of the cache at a context, which one row reads once; arrays broadcast."""
-        return sum(
-            count
-            * layer.attention.kv_bytes_per_token(element_bytes)
-            * layer.attention.cached_tokens(context)
+        """Bytes of caches and states at a context; arrays broadcast."""
+        return self.loops * sum(
+            count * layer.mixer.kept_bytes(context, element_bytes)
             for layer, count in self.layer_kinds
+            if layer.mixer is not None
+        )
+
+    def state_bytes(self, element_bytes: float = 2) -> float:
+        """Bytes of the states that no context makes larger, in all layers."""
+        return self.loops * sum(
+            count * layer.mixer.state_bytes(element_bytes)
+            for layer, count in self.layer_kinds
+            if layer.mixer is not None
         )
 
     def flops_per_row(self, context: Quantity = 0) -> Quantity:
@@ -246,18 +254,31 @@ class Architecture:
         Two per multiply-accumulate: F = 2 (active weights + attention). Norms, activations and
         the softmax are left out: a few operations for each number of a row, against thousands.
         """
-        macs = self.head.weights + sum(
-            count * (layer.active_weights + layer.attention.macs_per_row(context))
+        outside = self.head.weights + sum(matrix.weights for matrix in self.entry_matrices)
+        macs = outside + self.loops * sum(
+            count * (layer.active_weights + layer.macs_per_row(context))
             for layer, count in self.layer_kinds
         )
         return 2 * macs
 
+    def with_shared_choice(self, share: float) -> Architecture:
+        """The same network whose rows have this share of their experts in common."""
+        return replace(
+            self,
+            layers=tuple(
+                layer
+                if layer.experts is None
+                else replace(layer, experts=replace(layer.experts, shared_choice=share))
+                for layer in self.layers
+            ),
+        )
+
     def layer_path(self, index: int, matrix: Matrix) -> str:
         """The full MLX path of a matrix of layer `index`."""
-        return f"{self.module_prefix}model.layers.{index}.{matrix.name}"
+        return f"{self.module_prefix}{self.layers_path}.{index}.{matrix.name}"
 
     def outer_path(self, matrix: Matrix) -> str:
-        """The full MLX path of the head or the embedding."""
+        """The full MLX path of the head, the embedding or a matrix before the layers."""
         return self.module_prefix + matrix.name
 
 

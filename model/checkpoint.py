@@ -3,20 +3,20 @@
 Numbers are those of mlx-lm's own model after `mlx_lm.convert` (0.32.2), to the byte: matrices in
 the weight format, vectors and biases in the activation dtype, a matrix whose depth does not
 divide into groups left unquantized, the routers of some mixtures kept in 8 bits. What a token
-reads is all of it but the experts it does not select and an untied input table, of which it
-gathers one row.
+reads is all of it but the experts it does not select and the tables of which it gathers one row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
-from model.architecture import Architecture, Layer, Matrix, Siblings
+from model.architecture import Architecture, Layer
 from model.errors import InputError
+from model.matrix import Matrix, Siblings
 from model.weight_format import WeightFormat, weight_format
 
 if TYPE_CHECKING:
@@ -68,13 +68,14 @@ class Checkpoint:
     """A network as it lies in memory.
 
     `vector_bytes` is the width of the activation dtype: norms, biases and whatever is not
-    quantized have it, and so has the cache.
+    quantized have it, and so has the cache unless `cache_format` quantizes it.
     """
 
     architecture: Architecture
     weight_format: WeightFormat
     overrides: Overrides = NO_OVERRIDES
     vector_bytes: int = 2
+    cache_format: WeightFormat | None = None
 
     def __hash__(self) -> int:
         """A cheap hash, so that caches may be keyed by a checkpoint."""
@@ -109,13 +110,14 @@ class Checkpoint:
     def matrix_format(self, path: str, matrix: Matrix) -> WeightFormat:
         """The format of the matrix at a full MLX path, by mlx-lm's rules.
 
-        An override wins. Else a row that does not split into groups stays unquantized, a
-        protected matrix gets 8 bits in groups of 64, and the rest the checkpoint's format.
+        An override wins. Else what MLX never quantizes stays as it is, as does a row that does
+        not split into groups; a protected matrix gets 8 bits in groups of 64, and the rest the
+        checkpoint's format.
         """
         unquantized = weight_format("fp32" if self.vector_bytes == 4 else "bf16")
         if path in self.overrides:
             return self.overrides[path] or unquantized
-        if not self.weight_format.fits(matrix.depth):
+        if not matrix.quantizes or not self.weight_format.fits(matrix.depth):
             return unquantized
         if matrix.protected and self.weight_format.family != "float":
             return weight_format("8bit").with_scale_bits(32 if self.vector_bytes == 4 else 16)
@@ -162,7 +164,7 @@ class Checkpoint:
     def head_formats(self) -> Formats:
         """The format of the head, by its name."""
         head = self.architecture.head
-        return {head.name: self.matrix_format(self.architecture.outer_path(head), head)}
+        return {head.name: self._outer_format(head)}
 
     @property
     def head_bytes(self) -> int:
@@ -173,36 +175,63 @@ class Checkpoint:
     def embedding_bytes(self) -> int:
         """Bytes of the input table."""
         embedding = self.architecture.embedding
-        path = self.architecture.outer_path(embedding)
-        return self.matrix_bytes(embedding, self.matrix_format(path, embedding))
+        return self.matrix_bytes(embedding, self._outer_format(embedding))
+
+    @property
+    def entry_formats(self) -> Formats:
+        """The formats of the matrices before the first layer, by name."""
+        return {each.name: self._outer_format(each) for each in self.architecture.entry_matrices}
+
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes of the matrices before the first layer."""
+        entry = self.architecture.entry_matrices
+        return sum(self.matrix_bytes(each, self.entry_formats[each.name]) for each in entry)
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of every weight in memory."""
-        untied_table = 0 if self.architecture.tied else self.embedding_bytes
-        return untied_table + self._network_bytes(self._layer_bytes(k) for k in self.layer_kinds)
+        """Bytes of every weight in memory; a borrowed table is counted with its owner."""
+        tables = self.architecture.owned_tables
+        stored = sum(self.matrix_bytes(each, self._outer_format(each)) for each in tables)
+        layers = sum(kind.repeats * self._layer_bytes(kind) for kind in self.layer_kinds)
+        return stored + self.entry_bytes + layers + self._final_vector_bytes
 
     @property
     def weight_bytes_per_token(self) -> int:
         """Bytes of weights that a pass of one row reads."""
-        return self._network_bytes(self._read_bytes(kind) for kind in self.layer_kinds)
+        layers = sum(kind.repeats * self._read_bytes(kind) for kind in self.layer_kinds)
+        outside = self.entry_bytes + self.head_bytes + self._final_vector_bytes
+        return outside + self.architecture.loops * layers
 
     @property
     def kv_bytes_per_token(self) -> float:
-        """Bytes that a token adds to the caches while every window has room."""
-        return self.architecture.kv_bytes_per_token(self.vector_bytes)
+        """Bytes that attention needs of a token while every window has room."""
+        return self.architecture.kv_bytes_per_token(self.cache_element_bytes)
 
-    def kv_cache_bytes(self, context: Quantity, element_bytes: float | None = None) -> Quantity:
-        """Bytes of the caches at a context, in the activation dtype unless told otherwise."""
-        width = self.vector_bytes if element_bytes is None else element_bytes
-        return self.architecture.kv_bytes(context, width)
+    @property
+    def kept_kv_bytes_per_token(self) -> float:
+        """Bytes that mlx-lm keeps of a token while every window has room."""
+        element_bytes = self.cache_element_bytes
+        states = self.architecture.state_bytes(element_bytes)
+        return float(self.architecture.kv_bytes(1, element_bytes)) - states
 
-    def _network_bytes(self, layer_bytes: Iterable[int]) -> int:
-        """Head and final norm, and what each kind of layer counts for."""
-        repeats = [kind.repeats for kind in self.layer_kinds]
-        layers = sum(n * each for n, each in zip(repeats, layer_bytes, strict=True))
-        vectors = self.architecture.final_vector_params * self.vector_bytes
-        return layers + vectors + self.head_bytes
+    @property
+    def cache_element_bytes(self) -> float:
+        """Bytes of one number in the cache, its share of scale and bias included."""
+        if self.cache_format is None:
+            return self.vector_bytes
+        return self.cache_format.bits_per_weight / 8.0
+
+    def kv_cache_bytes(self, context: Quantity) -> Quantity:
+        """Bytes of the caches and states of one sequence at a context."""
+        return self.architecture.kv_bytes(context, self.cache_element_bytes)
+
+    def _outer_format(self, matrix: Matrix) -> WeightFormat:
+        return self.matrix_format(self.architecture.outer_path(matrix), matrix)
+
+    @property
+    def _final_vector_bytes(self) -> int:
+        return self.architecture.final_vector_params * self.vector_bytes
 
     def _layer_bytes(self, kind: LayerKind) -> int:
         matrices = (

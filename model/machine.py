@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import final
 
 import numpy as np
 
 from model.checkpoint import Checkpoint
 from model.errors import InputError
-from model.row_law import RowLaw, Shape
+from model.kernels.attention import VectorAttention
+from model.kernels.dispatch import Dispatch
+from model.kernels.grouping import Grouping
+from model.row_law import RowLaw, Shape, shape_of
 from model.units import Quantity
 from model.weight_format import WeightFormat
 
@@ -95,6 +99,11 @@ class Machine:
     `laws` are keyed by weight format (a name, or the family of kernels that serves it) and
     shape, `submissions` by weight format. `attention` is the law whose matrix is the cache.
     `activation_bytes` is the size of an activation and of an entry of the cache.
+
+    What the runtime decides is known where its tables cover the machine: `dispatch` says from
+    which row a matrix is tiled, `vector_attention` how many query rows share the first kernel of
+    attention, `grouping` when gathered experts share tiles (None: never). `sustained_share` is
+    the share of its cold speed that remains after minutes of work.
     """
 
     name: str
@@ -109,26 +118,61 @@ class Machine:
     attention: RowLaw
     device: Device
     host: Host
+    dispatch: Dispatch | None = None
+    vector_attention: VectorAttention | None = None
+    grouping: Grouping | None = None
+    sustained_share: Quantity | None = None
 
-    def law(self, weight_format: WeightFormat, shape: Shape) -> RowLaw:
-        """The row law of a format and shape.
+    def law(
+        self, weight_format: WeightFormat, *, depth: int, columns: int, widest: int | None = None
+    ) -> RowLaw:
+        """The row law of matrices of `depth` inputs that are priced as one of `columns` outputs.
 
-        A format that was not measured under its own name is served by one of the same kernels
-        and bits in other groups, then by its whole family where a profile states one.
+        `widest` is the most columns that one of them has (all of `columns` if left out): the
+        runtime chooses the row from which it tiles by the single matrix. A format that was not
+        measured under its own name is served by one of the same kernels and bits in other groups,
+        then by its whole family where a profile states one.
 
         Raises:
             InputError: nothing was measured for this format; a price would be made up.
         """
-        for key in format_keys(weight_format):
-            for stand_in in STAND_INS[shape]:
-                if (key, stand_in) in self.laws:
-                    return self.laws[key, stand_in]
-        name = weight_format.name.removesuffix("-s32")
-        measured = ", ".join(sorted({key for key, _ in self.laws}))
-        raise InputError(
-            f"format {name}",
-            f"was never measured on {self.name}",
-            f"measured: {measured}; or run `tokroof calibrate --formats {name}`",
+        return _law(self, weight_format, depth, columns, widest or columns)
+
+    def experts_law(self, weight_format: WeightFormat, *, depth: int, columns: int) -> RowLaw:
+        """The law that prices one (row, expert) pair, at one row, of gathered experts.
+
+        Where gathered products were not measured, dense ones of the shape stand in for them.
+
+        Raises:
+            InputError: nothing was measured for this format.
+        """
+        return _experts_law(self, weight_format, depth, columns)
+
+    def attention_law(self, *, query_heads_per_kv_head: int, head_dim: int) -> RowLaw:
+        """The law of attention for these heads.
+
+        A runtime with a vector kernel leaves it the sooner the more query heads share a key head;
+        what follows is then priced by the law's next kernel. Other runtimes: `attention` itself.
+        """
+        return _attention_law(self, query_heads_per_kv_head, head_dim)
+
+    def sustained(self) -> Machine | None:
+        """This machine after minutes of work; None where nobody says what remains.
+
+        Rates are multiplied and device times divided by `sustained_share`. That is coarse: what
+        was published is a loss of decoding speed, in which bandwidth and arithmetic are not told
+        apart. The host is left as it is.
+        """
+        if self.sustained_share is None:
+            return None
+        share = np.minimum(self.sustained_share, 1.0)
+        costs = {each.name: getattr(self.device, each.name) / share for each in fields(Device)}
+        return replace(
+            self,
+            laws={key: law.at_speed(share) for key, law in self.laws.items()},
+            attention=self.attention.at_speed(share),
+            device=Device(**costs),
+            sustained_share=None,
         )
 
     def submission(self, weight_format: WeightFormat) -> Submission:
@@ -139,6 +183,58 @@ class Machine:
     def as_run(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint as this machine holds it: with 32-bit activations, all in 32 bits."""
         return checkpoint.in_float32() if self.activation_bytes == 4 else checkpoint
+
+
+@lru_cache(maxsize=4096)
+def _law(
+    machine: Machine, weight_format: WeightFormat, depth: int, columns: int, widest: int
+) -> RowLaw:
+    law = _measured_law(machine, weight_format, STAND_INS[shape_of(depth=depth, columns=columns)])
+    limits = machine.dispatch.limits if machine.dispatch else None
+    if limits is None or weight_format.family == "float":
+        return law
+    first_rows = [regime.first_row for regime in law.regimes[1:]]
+    handed_over_at = next((row for row in first_rows if row in limits.all), None)
+    if handed_over_at is None:
+        return law
+    return law.handed_over(handed_over_at, limits.of(depth=depth, columns=widest))
+
+
+@lru_cache(maxsize=1024)
+def _experts_law(machine: Machine, weight_format: WeightFormat, depth: int, columns: int) -> RowLaw:
+    for key in format_keys(weight_format):
+        if (key, Shape.EXPERT) in machine.laws:
+            return machine.laws[key, Shape.EXPERT]
+    return _measured_law(machine, weight_format, STAND_INS[shape_of(depth=depth, columns=columns)])
+
+
+@lru_cache(maxsize=1024)
+def _attention_law(machine: Machine, query_heads_per_kv_head: int, head_dim: int) -> RowLaw:
+    vector, law = machine.vector_attention, machine.attention
+    if vector is None:
+        return law
+    many = law.regime_at(vector.most_rows + 1)
+    if many.first_row == 1:
+        return law
+    last_row = vector.last_row(query_heads_per_kv_head=query_heads_per_kv_head, head_dim=head_dim)
+    # One row of other heads is a product of vectors, fused or not; only several rows change kind.
+    return law.handed_over(many.first_row, max(last_row, 1) + 1)
+
+
+def _measured_law(
+    machine: Machine, weight_format: WeightFormat, stand_ins: Iterable[Shape]
+) -> RowLaw:
+    for key in format_keys(weight_format):
+        for shape in stand_ins:
+            if (key, shape) in machine.laws:
+                return machine.laws[key, shape]
+    name = weight_format.name.removesuffix("-s32")
+    measured = ", ".join(sorted({key for key, _ in machine.laws}))
+    raise InputError(
+        f"format {name}",
+        f"was never measured on {machine.name}",
+        f"measured: {measured}; or run `tokroof calibrate --formats {name}`",
+    )
 
 
 def format_keys(weight_format: WeightFormat) -> list[str]:

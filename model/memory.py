@@ -48,13 +48,21 @@ class Feasibility:
 
 
 def feasibility(
-    checkpoints: Iterable[Checkpoint], machine: Machine, *, context: float
+    residents: Iterable[tuple[Checkpoint, int]],
+    machine: Machine,
+    *,
+    context: float,
+    shared_cache_bytes: float = 0.0,
 ) -> Feasibility:
-    """Weights and caches of every checkpoint, and buffers, against the machine's limit."""
-    working_set_bytes = BUFFER_BYTES
-    for checkpoint in checkpoints:
-        cache_bytes = float(checkpoint.kv_cache_bytes(context, machine.activation_bytes))
-        working_set_bytes += checkpoint.total_bytes + cache_bytes
+    """Weights and caches of every resident, and buffers, against the machine's limit.
+
+    A resident is a checkpoint and how many caches it keeps; `shared_cache_bytes` are further
+    caches over weights that are already counted.
+    """
+    working_set_bytes = BUFFER_BYTES + shared_cache_bytes
+    for checkpoint, caches in residents:
+        cache_bytes = float(checkpoint.kv_cache_bytes(context))
+        working_set_bytes += checkpoint.total_bytes + caches * cache_bytes
     limit = machine.recommended_working_set_bytes
     limit_bytes = float(limit) if limit else WORKING_SET_SHARE * machine.memory_bytes
     return Feasibility(working_set_bytes=working_set_bytes, limit_bytes=limit_bytes)
@@ -66,7 +74,7 @@ def check_fits(checkpoints: Sequence[Checkpoint], machine: Machine, *, context: 
     Raises:
         InputError: the working set is larger than the machine's limit.
     """
-    memory = feasibility(checkpoints, machine, context=context)
+    memory = feasibility([(each, 1) for each in checkpoints], machine, context=context)
     if not memory.fits:
         named = [f"{each.architecture.name} {each.weight_format.name}" for each in checkpoints]
         right = "give fewer bits, a smaller model or a shorter context"

@@ -26,6 +26,7 @@ from model.constant import Origin
 from model.forward import Bound
 from model.memory import Feasibility, feasibility
 from model.profile import Profile
+from model.row_law import Shape
 from model.strategies.base import AbstractStrategy
 from model.strategies.plain import Plain
 from model.units import Quantity
@@ -44,6 +45,8 @@ class Prediction:
 
     Speeds and their intervals are None where the working set does not fit: the model of a
     resident network says nothing of one that is swapped. The parts are of the resident one.
+    All of it is of a cold machine; `sustained_tokens_per_s` is what remains after minutes, None
+    where nobody says what does.
     """
 
     strategy: str
@@ -52,6 +55,8 @@ class Prediction:
     interval_90: tuple[float, float] | None
     speedup: float | None
     speedup_interval_90: tuple[float, float] | None
+    sustained_tokens_per_s: float | None
+    sustained_interval_90: tuple[float, float] | None
     tokens_per_pass: float
     parts_s: tuple[tuple[str, float], ...]
     lower_s: float
@@ -91,38 +96,59 @@ def predict(
             vocabulary is not the target's.
     """
     machine, sampled = profile.machine, profile.sampled_machine
-    is_plain = isinstance(strategy, Plain)
-    tokens = strategy.tokens_per_pass
+    baseline = Plain(sequences=strategy.baseline_batch)
+    is_plain = strategy == baseline
+    tokens = strategy.batch * strategy.tokens_per_pass
     point = strategy.round(target, machine, context)
-    plain = point if is_plain else Plain().round(target, machine, context)
+    plain = point if is_plain else baseline.round(target, machine, context)
     tokens_per_s = tokens / float(point.round_s)
-    speedup = tokens_per_s * float(plain.round_s)
+    speedup = tokens_per_s * float(plain.round_s) / baseline.batch
 
     drawn_s = strategy.round(target, sampled, context).round_s
-    drawn_plain_s = drawn_s if is_plain else Plain().round(target, sampled, context).round_s
+    drawn_plain_s = drawn_s if is_plain else baseline.round(target, sampled, context).round_s
+    hot = sustained(strategy, target, profile, context=context)
     stretch, warnings = extrapolation(profile, strategy.rows, context)
     residual = profile.header.residual_log * stretch
     ratio_residual = 0.0 if is_plain else math.sqrt(2.0) * residual
-    memory = feasibility((target, *strategy.checkpoints), machine, context=context)
+    memory = feasibility(
+        strategy.residents(target),
+        machine,
+        context=context,
+        shared_cache_bytes=strategy.shared_cache_bytes(target, context),
+    )
     fits = memory.fits
     return Prediction(
         strategy=strategy.name,
-        settings=strategy.settings,
+        settings=dict(strategy.settings),
         tokens_per_s=tokens_per_s if fits else None,
         interval_90=interval(tokens_per_s, drawn_s, residual) if fits else None,
         speedup=speedup if fits else None,
         speedup_interval_90=(
             interval(speedup, drawn_s / drawn_plain_s, ratio_residual) if fits else None
         ),
-        tokens_per_pass=tokens,
+        sustained_tokens_per_s=hot[0] if hot and fits else None,
+        sustained_interval_90=interval(hot[0], hot[1], residual) if hot and fits else None,
+        tokens_per_pass=strategy.tokens_per_pass,
         parts_s=tuple((name, float(part_s)) for name, part_s in point.parts_s),
         lower_s=float(point.lower_s),
         upper_s=float(point.upper_s),
         bound=point.bound,
         memory=memory,
         origin=profile.origin,
-        warnings=warnings,
+        warnings=(*strategy.warnings(target), *warnings),
     )
+
+
+def sustained(
+    strategy: AbstractStrategy, target: Checkpoint, profile: Profile, *, context: float
+) -> tuple[float, Quantity] | None:
+    """Tokens per second on a hot machine, and their draws' rounds; None where none is known."""
+    machine, sampled = profile.hot_machine, profile.sampled_hot_machine
+    if machine is None or sampled is None:
+        return None
+    tokens = strategy.batch * strategy.tokens_per_pass
+    hot_s = float(strategy.round(target, machine, context).round_s)
+    return tokens / hot_s, strategy.round(target, sampled, context).round_s
 
 
 def interval(estimate: float, drawn: Quantity, residual_log: float) -> tuple[float, float]:
@@ -135,7 +161,9 @@ def interval(estimate: float, drawn: Quantity, residual_log: float) -> tuple[flo
 def extrapolation(profile: Profile, rows: int, context: float) -> tuple[float, tuple[str, ...]]:
     """How far a question lies beyond the measurements: a factor >= 1, and a warning for each."""
     machine = profile.machine
-    rows_measured = min(law.rows_measured for law in (*machine.laws.values(), machine.attention))
+    # A pair of a row and an expert is one row by definition.
+    laws = [law for (_, shape), law in machine.laws.items() if shape is not Shape.EXPERT]
+    rows_measured = min(law.rows_measured for law in (*laws, machine.attention))
     stretch = 1.0
     warnings: list[str] = []
     for what, asked, measured in (

@@ -8,6 +8,8 @@ it, the *constants* by name, each with value, standard error, unit, origin and d
      "attention": {...}, "constants": {"kernel_s": {...},
      "4bit.wide.1.bandwidth_bytes_per_s": {...}}, "environment": {...}, "samples": [...]}
 
+A header may state `gpu`, from which the tables of MLX's kernels say what depends on the size of a
+matrix and what another release changes; without it a profile prices what it was measured with.
 A regime without a constant for its bandwidth (or rate) is not bound by it within what was
 measured. `tile_rows` null is one tile for any rows, `overlap` null is perfect overlap.
 """
@@ -23,6 +25,10 @@ from typing import Any, final
 import numpy as np
 
 from model.constant import Constant, Origin
+from model.kernels.attention import vector_attention
+from model.kernels.dispatch import dispatch_of
+from model.kernels.gpu import Gpu
+from model.kernels.grouping import grouping
 from model.machine import Device, Host, Machine, Submission
 from model.row_law import Regime, RowLaw, Shape
 from model.units import Quantity
@@ -85,7 +91,8 @@ class LawForm:
 class Header:
     """What a profile says of a machine beside its constants.
 
-    `residual_log` is the relative scatter that the fit left on whole passes.
+    `residual_log` is the relative scatter that the fit left on whole passes, `gpu` what MLX knows
+    of an Apple GPU.
     """
 
     name: str
@@ -100,6 +107,7 @@ class Header:
     residual_log: float
     laws: tuple[LawForm, ...]
     attention: LawForm
+    gpu: Gpu | None = None
 
 
 @final
@@ -124,6 +132,16 @@ class Profile:
     def sampled_machine(self) -> Machine:
         """The machine with an array over draws in place of each constant."""
         return self._assemble(lambda constant: constant.draws)
+
+    @cached_property
+    def hot_machine(self) -> Machine | None:
+        """The machine after minutes of work; None where nobody says what remains."""
+        return self.machine.sustained()
+
+    @cached_property
+    def sampled_hot_machine(self) -> Machine | None:
+        """The same with an array over draws in place of each constant."""
+        return self.sampled_machine.sustained()
 
     @property
     def origin(self) -> Origin:
@@ -153,6 +171,10 @@ class Profile:
             attention=header.attention.assemble(values),
             device=Device(**{name: values[name] for name in DEVICE_CONSTANTS}),
             host=Host(**{name: values[name] for name in HOST_CONSTANTS}),
+            dispatch=dispatch_of(header.device, header.runtime, header.gpu),
+            vector_attention=vector_attention(header.device, header.runtime),
+            grouping=grouping(header.device, header.runtime),
+            sustained_share=values.get(SUSTAINED_SHARE),
         )
 
 
@@ -174,6 +196,8 @@ HOST_CONSTANTS = (
 )
 ONE_ROW, MORE_ROWS = "submit_one_row_s", "submit_more_rows_s"
 """Ends of the names of a format's submission constants."""
+SUSTAINED_SHARE = "sustained_share"
+"""The share of cold speed that remains after minutes of work; a profile may leave it out."""
 
 
 def seeded_draws(value: float, stderr: float, *, count: int, seed: int) -> np.ndarray:

@@ -106,6 +106,9 @@ def with_common_draws(constants: Mapping[str, Constant]) -> dict[str, Constant]:
 def profile_to_json(profile: Profile) -> str:
     """The text of a profile file; floats keep the digits that reproduce a prediction."""
     header = asdict(profile.header)
+    if header["gpu"] is None:
+        # Left out rather than null, so that versions before the field read the file.
+        del header["gpu"]
     document = {
         "schema": SCHEMA,
         **header,

@@ -10,7 +10,15 @@ import numpy as np
 
 from model.constant import Constant, Origin
 from model.errors import InputError
-from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, SCHEMA, Header, LawForm
+from model.kernels.gpu import GENERATIONS, SIZES
+from model.profile import (
+    DEVICE_CONSTANTS,
+    HOST_CONSTANTS,
+    SCHEMA,
+    SUSTAINED_SHARE,
+    Header,
+    LawForm,
+)
 from model.row_law import Shape
 from model.typed_json import record_from_json
 
@@ -20,6 +28,7 @@ LARGEST_BYTES = 2**50
 LARGEST_TILE_ROWS = 65_536
 LARGEST_RESIDUAL_LOG = 5.0
 """A scatter by a factor of 150: nothing that could be called a fit."""
+MOST_CORES = 1024
 LARGEST_VALUE = 1e20
 """Far beyond any rate, so that no product of a few constants leaves the range of a float."""
 
@@ -60,8 +69,6 @@ def check_evidence(environment: object, samples: object, where: str) -> None:
 def read_constant(name: str, value: object, where: str) -> Constant:
     """One constant; a negative, non-finite or absurd number is refused by name."""
     place = f"{where}: constants.{name}"
-    if isinstance(value, Mapping):
-        value = {"draws": [], **cast("Mapping[str, object]", value)}
     stated = record_from_json(StatedConstant, value, place)
     origins = {origin.label: origin for origin in Origin}
     if stated.origin not in origins:
@@ -93,6 +100,12 @@ def check_header(header: Header, where: str) -> None:
     for name, holds in rules:
         if not holds:
             raise InputError(f"{where}: {name}", "is not possible", REMEDY)
+    gpu = header.gpu
+    if gpu is not None and not (
+        gpu.generation in GENERATIONS and gpu.size in tuple(SIZES) and 1 <= gpu.cores <= MOST_CORES
+    ):
+        right = "generation 13 (M1) or later, size g, s, d or p, and 1 or more cores"
+        raise InputError(f"{where}: gpu", "is no Apple GPU", f"give {right}")
 
 
 def check_laws(header: Header, constants: Mapping[str, Constant], where: str) -> None:
@@ -100,6 +113,10 @@ def check_laws(header: Header, constants: Mapping[str, Constant], where: str) ->
     for name in (*DEVICE_CONSTANTS, *HOST_CONSTANTS):
         if name not in constants:
             raise InputError(f"{where}: constants.{name}", "is missing", REMEDY)
+    share = constants.get(SUSTAINED_SHARE)
+    if share is not None and not 0.0 < share.value <= 1.0:
+        place = f"{where}: constants.{SUSTAINED_SHARE}"
+        raise InputError(place, "is not a share of the cold speed", "give more than 0, at most 1")
     if not header.laws:
         raise InputError(f"{where}: laws", "is empty", "calibrate at least one weight format")
     names = [law.name for law in (*header.laws, header.attention)]

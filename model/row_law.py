@@ -34,8 +34,9 @@ stops holding where a matrix fits in a cache, and beyond the rows that were meas
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -51,6 +52,8 @@ class Shape(StrEnum):
     WIDE = "wide"
     TALL = "tall"
     HEAD = "head"
+    EXPERT = "expert"
+    """A product of gathered experts, whatever their shape: its law prices one pair at one row."""
 
 
 HEAD_COLUMNS = 32_768
@@ -121,13 +124,25 @@ class Regime:
 
     def time(self, product: Product, rows: Quantity, overlap: float) -> ProductTime:
         """Price `product` for `rows`, as if this regime were valid for them."""
-        tiles, slots = self.tiles(rows), self.slots(rows)
+        if isinstance(rows, int):
+            tiles, slots = _tiling(rows, self.tile_rows, self.pads)
+        else:
+            tiles, slots = self.tiles(rows), self.slots(rows)
         read_s = product.read_bytes / self.bandwidth_bytes_per_s
         memory_s = read_s * (1.0 + self.reread * (tiles - 1.0))
         columns = np.maximum(product.columns, self.fill_columns / tiles)
         arithmetic_s = slots * 2.0 * product.depth * columns / self.flops_per_s
         total_s = overlapped(memory_s, arithmetic_s, overlap)
         return ProductTime(memory_s=memory_s, arithmetic_s=arithmetic_s, total_s=total_s)
+
+
+@lru_cache(maxsize=4096)
+def _tiling(rows: int, tile_rows: float, pads: bool) -> tuple[float, float]:
+    """Tiles and slots of a whole number of rows: a pass asks for the same few again and again."""
+    regime = Regime(
+        first_row=1, tile_rows=tile_rows, pads=pads, bandwidth_bytes_per_s=1.0, flops_per_s=1.0
+    )
+    return float(regime.tiles(rows)), float(regime.slots(rows))
 
 
 @final
@@ -150,6 +165,42 @@ class RowLaw:
     def regime_at(self, rows: int) -> Regime:
         """The kernel that the runtime picks for `rows`."""
         return [regime for regime in self.regimes if regime.first_row <= rows][-1]
+
+    def handed_over(self, at: int, to: int) -> RowLaw:
+        """The law of a matrix for which the kernels from row `at` on take over at row `to`.
+
+        Runtimes choose kernels by matrix, a law is of a class of shapes: where a matrix is handed
+        over earlier or later, the kernels on both sides keep their rates. With `to` at most 1
+        there are none before.
+
+        >>> regime = Regime(first_row=1, tile_rows=5, pads=False,
+        ...                 bandwidth_bytes_per_s=1e11, flops_per_s=1e12)
+        >>> law = RowLaw(overlap=math.inf, rows_measured=64, regimes=(
+        ...     regime, replace(regime, first_row=13, tile_rows=32)))
+        >>> [each.first_row for each in law.handed_over(13, 15).regimes]
+        [1, 15]
+        """
+        if at == to:
+            return self
+        before = [each for each in self.regimes if each.first_row < min(at, to)]
+        after = [each for each in self.regimes if each.first_row >= at]
+        after = [replace(each, first_row=max(each.first_row, to)) for each in after]
+        after[0] = replace(after[0], first_row=max(to, 1))
+        # Of several that would start together only the last is ever used.
+        starts = {each.first_row: each for each in (*before, *after)}
+        return replace(self, regimes=tuple(starts.values()))
+
+    def at_speed(self, share: Quantity) -> RowLaw:
+        """The law of the same kernels with every rate multiplied by `share`."""
+        regimes = (
+            replace(
+                each,
+                bandwidth_bytes_per_s=each.bandwidth_bytes_per_s * share,
+                flops_per_s=each.flops_per_s * share,
+            )
+            for each in self.regimes
+        )
+        return replace(self, regimes=tuple(regimes))
 
     def time(self, product: Product, rows: Quantity) -> ProductTime:
         """Price `product` for `rows` (>= 1), a number or an array; everything broadcasts."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -29,7 +29,8 @@ def record_from_json(kind: type[Record], value: object, where: str) -> Record:
         where: File, line and field so far, for the message.
 
     Raises:
-        InputError: A field is missing, unknown or of another type; the message names it.
+        InputError: A field without a default is missing, or one is unknown or of another type;
+            the message names it.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, kw_only=True)
@@ -51,14 +52,15 @@ def _record(kind: type[Any], value: object, where: str, path: str) -> object:
     given = cast("Mapping[str, object]", value)
     hints = get_type_hints(kind)
     names = [field.name for field in fields(kind)]
-    for name in names:
-        if name not in given:
+    for field in fields(kind):
+        name = field.name
+        if name not in given and field.default is MISSING:
             raise InputError(_at(where, _join(path, name)), "is missing", "give every field")
     for name in given:
         if name not in names:
             right = f"the fields are {', '.join(names)}"
             raise InputError(_at(where, _join(path, name)), "is not a field", right)
-    return kind(**{n: _value(hints[n], given[n], where, _join(path, n)) for n in names})
+    return kind(**{n: _value(hints[n], given[n], where, _join(path, n)) for n in given})
 
 
 def _value(kind: Any, value: object, where: str, path: str) -> object:

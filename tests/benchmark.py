@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import count
 from statistics import median
 from time import perf_counter
 
 import numpy as np
 
-from model.acceptance import Acceptance
-from model.break_even import round_costs
+from model.break_even import break_even
+from model.checkpoint import Checkpoint
+from model.machine import Machine
+from model.planners.sublayers import plan_sublayers, sublayer_times
 from model.prediction import predict
 from model.profile_store import named_profile
+from model.progress.acceptance import Acceptance
+from model.round_costs import RoundCosts, round_costs
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
 from model.target import load_target
+from model.units import Quantity
 
 PREDICTING = "predict llama-3.1-8b --format 4bit --draft llama-3.2-1b --draft-length 4"
 PROCESSES = {
@@ -28,6 +34,9 @@ PROCESSES = {
     ],
 }
 CONTEXTS = np.linspace(0.0, 8192.0, 100_000)
+SEVERAL = np.linspace(0.0, 8192.0, 200)
+ACCEPTANCES = np.linspace(0.0, 1.0, 200)
+LENGTHS = tuple(range(1, 17))
 
 
 def process(arguments: list[str]) -> None:
@@ -35,16 +44,19 @@ def process(arguments: list[str]) -> None:
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 
 
-def report(name: str, work: Callable[[], object], *, repeats: int = 9, units: int = 1) -> None:
+def report(
+    name: str, work: Callable[[], object], *, repeats: int = 9, units: int = 1, calls: int = 1
+) -> None:
     """Print the best and the median time of one unit of work; the best is the least disturbed."""
     times: list[float] = []
     for _ in range(repeats):
         start = perf_counter()
-        work()
-        times.append((perf_counter() - start) / units)
+        for _ in range(calls):
+            work()
+        times.append((perf_counter() - start) / (units * calls))
     best, middle = min(times), median(times)
     scale, unit = (1e3, "ms") if best >= 1e-3 else (1e6, "us") if best >= 1e-6 else (1e9, "ns")
-    print(f"{name:<44} best {scale * best:8.2f} {unit}   median {scale * middle:8.2f} {unit}")
+    print(f"{name:<50} best {scale * best:8.2f} {unit}   median {scale * middle:8.2f} {unit}")
 
 
 def main() -> None:
@@ -56,23 +68,61 @@ def main() -> None:
     acceptance = Acceptance(by_position=(0.7,))
     speculative = Speculative(draft=draft, draft_length=4, acceptance=acceptance)
     machine = profile.machine
-    report("plain round", lambda: Plain().round(target, machine, 1024.0))
-    report("speculative round", lambda: speculative.round(target, machine, 1024.0))
+    # Passes are kept, so that every call asks about a context that was not asked about before.
+    contexts = count(1, 1)
+    report("plain round", lambda: Plain().round(target, machine, float(next(contexts))), calls=100)
+    report(
+        "speculative round",
+        lambda: speculative.round(target, machine, float(next(contexts))),
+        calls=100,
+    )
     report(
         "prediction with interval",
-        lambda: predict(speculative, target, profile, context=1024.0),
+        lambda: predict(speculative, target, profile, context=float(next(contexts))),
+        calls=20,
     )
     report(
         "break-even of 16 draft lengths",
-        lambda: round_costs(
-            target, draft, machine, context=1024.0, draft_lengths=range(1, 17)
-        ).break_even(),
+        lambda: break_even(costs_of(speculative, target, machine, float(next(contexts)))),
     )
     report(
         "one cell of a sweep over context",
         lambda: speculative.round(target, machine, CONTEXTS),
         units=len(CONTEXTS),
     )
+    report(
+        "one cell of acceptance x draft length x context",
+        lambda: costs_of(speculative, target, machine, SEVERAL).speedup_map(ACCEPTANCES),
+        units=len(ACCEPTANCES) * len(LENGTHS) * len(SEVERAL),
+    )
+    report(
+        "break-even map, 200 acceptances x 200 contexts",
+        lambda: costs_of(speculative, target, machine, SEVERAL, (4,)).speedup_map(ACCEPTANCES),
+    )
+    times = sublayer_times(target, machine, context=8192.0)
+    report(
+        "best set of 64 sublayers and draft length",
+        lambda: plan_sublayers(
+            target,
+            machine,
+            context=8192.0,
+            acceptance_factors={
+                each: 0.9 + 0.0015 * index for index, each in enumerate(sorted(times))
+            },
+            draft_lengths=range(1, 9),
+        ),
+    )
+
+
+def costs_of(
+    strategy: Speculative,
+    target: Checkpoint,
+    machine: Machine,
+    context: Quantity,
+    draft_lengths: Sequence[int] = LENGTHS,
+) -> RoundCosts:
+    """The rounds of a sweep."""
+    return round_costs(strategy, target, machine, context=context, draft_lengths=draft_lengths)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tokroof
+from model import catalog
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -78,6 +79,11 @@ def test_each_option_named_alone_exists_in_some_command() -> None:
 def test_every_command_is_in_the_readme() -> None:
     written = [words[1] for words in EXAMPLES] + [line.split()[1] for line in NAMED]
     assert set(written) == set(tokroof.COMMANDS)
+
+
+def test_the_readme_counts_what_is_shipped() -> None:
+    networks, heads = len(catalog.architecture_names()), len(catalog.head_names())
+    assert f"{networks} networks and {heads} draft heads" in README
 
 
 def test_every_make_target_named_in_the_readme_exists() -> None:

@@ -19,9 +19,11 @@ from calibrate.open_network import SMOLLM2, open_network
 from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
 from calibrate.run_record import Run
-from model.break_even import round_costs
 from model.commands.break_even import as_text, break_even_rows
 from model.profile import Profile
+from model.progress.acceptance import Acceptance
+from model.round_costs import round_costs
+from model.strategies.speculative import Speculative
 from model.target import load_target
 
 FORMATS = ["4bit", "8bit", "3bit"]
@@ -142,8 +144,13 @@ def why(arm: Arm, profile: Profile, length: Length) -> str:
     machine = profile.machine
     target = machine.as_run(load_target(arm.target, arm.format_name))
     draft = machine.as_run(load_target(arm.draft, arm.draft_format))
+    never = Acceptance(by_position=(0.0,))
     costs = round_costs(
-        target, draft, machine, context=length.context_tokens, draft_lengths=DRAFT_LENGTHS
+        Speculative(draft=draft, draft_length=1, acceptance=never),
+        target,
+        machine,
+        context=length.context_tokens,
+        draft_lengths=DRAFT_LENGTHS,
     )
     title = f"{arm.target} {arm.format_name} drafted by {arm.draft} {arm.draft_format}:"
     return f"{title}\n{as_text(break_even_rows(costs))}"

@@ -18,10 +18,10 @@ from calibrate.open_network import WEIGHTS, open_network
 from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
 from calibrate.run_record import STRATEGIES, Run, append_run
-from model.acceptance import MAX_DRAFT_LENGTH
 from model.commands import options as shared
 from model.errors import InputError, unknown_name
 from model.profile_store import choose_profile
+from model.progress.acceptance import MAX_DRAFT_LENGTH
 
 DEFAULT_TOKENS = 64
 DEFAULT_CONTEXT = 64

@@ -16,6 +16,7 @@ from calibrate.run_record import Run
 from calibrate.samples import Sample, StoredSample
 from model.constant import Constant, Origin
 from model.errors import InputError
+from model.kernels.gpu import gpu_of
 from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Header, Profile, seeded_draws
 from model.typed_json import record_from_json
 
@@ -70,6 +71,7 @@ def fit_profile(
         residual_log=0.0,
         laws=tuple(law.form for law in laws),
         attention=attention.form,
+        gpu=gpu_of(environment.architecture, environment.gpu_cores),
     )
     return with_overheads(header, known, samples, environment, runs)
 

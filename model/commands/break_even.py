@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import final
 
-from model.acceptance import Acceptance
-from model.break_even import RoundCosts, best_draft_length, round_costs
+from model.break_even import best_draft_length, break_even
 from model.commands import options as shared
 from model.commands.table import table
 from model.memory import check_fits
 from model.profile_store import choose_profile
+from model.progress.acceptance import Acceptance
+from model.round_costs import RoundCosts, round_costs
+from model.strategies.speculative import Speculative
 
 DEFAULT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 
@@ -38,7 +40,9 @@ def execute(options: argparse.Namespace) -> int:
     check_fits([target, draft], machine, context=context)
     length = shared.read_draft_length(options)
     lengths = DEFAULT_LENGTHS if length is None else (length,)
-    costs = round_costs(target, draft, machine, context=context, draft_lengths=lengths)
+    never = Acceptance(by_position=(0.0,))
+    drafted = Speculative(draft=draft, draft_length=1, acceptance=never)
+    costs = round_costs(drafted, target, machine, context=context, draft_lengths=lengths)
     acceptance = shared.read_acceptance(options, length)
     rows = break_even_rows(costs)
     best = None if acceptance is None else best_draft_length(costs, acceptance)
@@ -94,7 +98,7 @@ def break_even_rows(costs: RoundCosts) -> list[BreakEvenRow]:
             best_speedup=float(speedup),
         )
         for length, needed, missed_s, speedup in zip(
-            costs.draft_lengths, costs.break_even(), costs.missed_s, always_right, strict=True
+            costs.draft_lengths, break_even(costs), costs.missed_s, always_right, strict=True
         )
     ]
 

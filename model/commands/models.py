@@ -8,6 +8,7 @@ import json
 from model import catalog
 from model.checkpoint import Checkpoint
 from model.commands.table import table
+from model.head_target import heads_of
 from model.target import load_target
 from model.units import GB, GIGA, KILO
 
@@ -51,6 +52,8 @@ def counts(checkpoint: Checkpoint) -> dict[str, object]:
         "total_bytes": checkpoint.total_bytes,
         "weight_bytes_per_token": checkpoint.weight_bytes_per_token,
         "kv_bytes_per_token": checkpoint.kv_bytes_per_token,
+        "kept_kv_bytes_per_token": checkpoint.kept_kv_bytes_per_token,
+        "state_bytes": architecture.state_bytes(checkpoint.cache_element_bytes),
         "layers": len(architecture.layers),
         "source": architecture.source,
     }
@@ -72,6 +75,8 @@ def details(checkpoint: Checkpoint) -> str:
     """One model for a person to read."""
     architecture = checkpoint.architecture
     limit = architecture.context_limit
+    needed, kept = checkpoint.kv_bytes_per_token, checkpoint.kept_kv_bytes_per_token
+    state = architecture.state_bytes(checkpoint.cache_element_bytes)
     rows = {
         "parameters": billions(architecture.params),
         "active in a token": billions(architecture.active_params),
@@ -79,11 +84,14 @@ def details(checkpoint: Checkpoint) -> str:
         "weights in memory": f"{checkpoint.total_bytes / GB:.3f} GB",
         "read for a token": f"{checkpoint.weight_bytes_per_token / GB:.3f} GB",
         "cache of a token": f"{checkpoint.kv_bytes_per_token / KILO:.1f} kB",
+        "kept by mlx-lm": "" if kept == needed else f"{kept / KILO:.1f} kB of a token",
+        "recurrent state": f"{state / KILO:.1f} kB" if state else "",
         "context limit": "not stated" if limit is None else f"{limit} tokens",
+        "draft heads": ", ".join(heads_of(architecture.name)),
         "source": architecture.source,
     }
     title = f"{architecture.name} ({architecture.model_type}) in {checkpoint.weight_format.name}"
-    return "\n".join([title, *(f"  {label:20}{value}" for label, value in rows.items())])
+    return "\n".join([title, *(f"  {label:20}{value}" for label, value in rows.items() if value)])
 
 
 def billions(count: int) -> str:

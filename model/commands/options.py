@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from model.acceptance import (
+from model.checkpoint import Checkpoint
+from model.errors import InputError
+from model.machine import Machine
+from model.progress.acceptance import (
     MAX_DRAFT_LENGTH,
     Acceptance,
     from_accepted_fraction,
     from_draft_share,
     from_tokens_per_pass,
 )
-from model.checkpoint import Checkpoint
-from model.errors import InputError
-from model.machine import Machine
 from model.target import load_target
 
 DEFAULT_CONTEXT = 1024
@@ -29,10 +29,8 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def add_pair(
-    parser: argparse.ArgumentParser, *, draft_required: bool, context: int = DEFAULT_CONTEXT
-) -> None:
-    """TARGET, its format, the draft, and the context."""
+def add_target(parser: argparse.ArgumentParser, *, context: int = DEFAULT_CONTEXT) -> None:
+    """TARGET, its format, and the context."""
     parser.add_argument(
         "target", metavar="TARGET", help="a name from `tokroof models`, a folder, or a config.json"
     )
@@ -40,15 +38,22 @@ def add_pair(
         "--format", metavar="F", help="weight format: 4bit, 8bit, bf16, ... (default: the config's)"
     )
     parser.add_argument(
-        "--draft", metavar="MODEL", required=draft_required, help="draft model, named like TARGET"
-    )
-    parser.add_argument("--draft-format", metavar="F", help="its weight format (default: --format)")
-    parser.add_argument(
         "--context",
         metavar="TOKENS",
         default=str(context),
         help=f"tokens in the cache (default: {context})",
     )
+
+
+def add_pair(
+    parser: argparse.ArgumentParser, *, draft_required: bool, context: int = DEFAULT_CONTEXT
+) -> None:
+    """TARGET, its format, the draft, and the context."""
+    add_target(parser, context=context)
+    parser.add_argument(
+        "--draft", metavar="MODEL", required=draft_required, help="draft model, named like TARGET"
+    )
+    parser.add_argument("--draft-format", metavar="F", help="its weight format (default: --format)")
 
 
 def add_progress(parser: argparse.ArgumentParser) -> None:
@@ -121,18 +126,27 @@ def refuse_draft_options(options: argparse.Namespace) -> None:
     Raises:
         InputError: such an option was given.
     """
-    for name in (
-        "draft_format",
-        "draft_length",
-        "acceptance",
-        "accepted_fraction",
-        "draft_share",
-        "tokens_per_pass",
-    ):
-        text = getattr(options, name)
-        if text is not None:
-            flag = f"--{name.replace('_', '-')} {text}"
-            raise InputError(flag, "describes a draft, and there is none", "add --draft MODEL")
+    for name in ("draft_format", "draft_length"):
+        refuse_option(options, name)
+    refuse_progress(options)
+
+
+def refuse_progress(options: argparse.Namespace) -> None:
+    """Refuse a bare acceptance, by any name, where no strategy it could mean is asked for.
+
+    Raises:
+        InputError: one was given.
+    """
+    for name in ("acceptance", "accepted_fraction", "draft_share", "tokens_per_pass"):
+        refuse_option(options, name)
+
+
+def refuse_option(options: argparse.Namespace, name: str) -> None:
+    """Refuse an option about a draft that nobody asks for."""
+    text = getattr(options, name)
+    if text is not None:
+        flag = f"--{name.replace('_', '-')} {text}"
+        raise InputError(flag, "describes a draft, and there is none", "add --draft MODEL")
 
 
 def number(flag: str, text: str) -> float:
@@ -157,3 +171,8 @@ def whole_number(flag: str, text: str, *, least: int, most: int) -> int:
             f"{flag} {text}", "is out of range", f"give a whole number {least}..{most}"
         )
     return value
+
+
+def numbers(flag: str, text: str) -> tuple[float, ...]:
+    """Finite numbers with commas between them."""
+    return tuple(number(flag, each) for each in text.split(","))

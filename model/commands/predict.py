@@ -1,28 +1,28 @@
-"""`tokroof predict`: tokens per second of plain and speculative decoding, before any run."""
+"""`tokroof predict`: tokens per second of every strategy that is asked for, before any run."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
-from model.acceptance import MAX_DRAFT_LENGTH, Acceptance
-from model.break_even import best_draft_length, round_costs
-from model.checkpoint import Checkpoint
+from model.commands import machine_options, network_options, strategy_options
 from model.commands import options as shared
-from model.commands.table import table
-from model.errors import InputError
+from model.commands.prediction_json import as_json, need_json, progress_json
+from model.commands.prediction_text import (
+    as_text,
+    need_lines,
+    progress_lines,
+    refused_lines,
+)
+from model.commands.runtime_text import runtime_json, runtime_lines
+from model.commands.strategy_builders import Answerable, Question, Refused
 from model.memory import check_fits
-from model.prediction import Prediction, predict
-from model.profile import Profile
-from model.profile_store import choose_profile
-from model.strategies.base import AbstractStrategy
-from model.strategies.plain import Plain
-from model.strategies.speculative import Speculative
-from model.units import MILLI
-
-LONGEST_SEARCHED = 16
+from model.need import Need
+from model.prediction import predict
+from model.progress.acceptance import MAX_DRAFT_LENGTH
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,30 +33,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help=f"draft tokens per round, 1..{MAX_DRAFT_LENGTH} (default: the best one)",
     )
-    shared.add_progress(parser)
-    shared.add_machine(parser)
+    network_options.add_arguments(parser)
+    strategy_options.add_arguments(parser)
+    machine_options.add_arguments(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
     """Predict and print."""
-    choice = choose_profile(options.machine)
-    machine = choice.profile.machine
-    if options.draft is None:
+    choice = machine_options.chosen_machine(options)
+    profile, machine = choice.profile, choice.profile.machine
+    if options.draft is None and options.strategy is None:
         shared.refuse_draft_options(options)
     target, draft = shared.load_pair(options, machine)
+    target = network_options.with_settings(options, target)
     context = shared.read_context(options, target, draft)
-    strategies: list[AbstractStrategy] = [Plain()]
-    if draft is not None:
-        strategies.append(speculative(options, target, draft, choice.profile, context))
-    predictions = [predict(each, target, choice.profile, context=context) for each in strategies]
+    question = Question(
+        options=options,
+        target=target,
+        draft=draft,
+        machine=machine,
+        context=context,
+        alone=strategy_options.asks_for_one(options),
+    )
+    found = strategy_options.entries(question)
+    answers = [each for each in found if isinstance(each, Answerable)]
+    needs = [each for each in found if isinstance(each, Need)]
+    refused = [each for each in found if isinstance(each, Refused)]
+    predictions = [predict(each.strategy, target, profile, context=context) for each in answers]
     if options.json:
-        document = {
+        document: dict[str, Any] = {
             "target": target.architecture.name,
             "format": target.weight_format.name,
             "machine": machine.name,
+            "runtime": machine.runtime,
             "context": context,
-            "predictions": [as_json(prediction) for prediction in predictions],
+            "predictions": [
+                as_json(prediction) | {"progress": progress_json(answer.published)}
+                for prediction, answer in zip(predictions, answers, strict=True)
+            ],
+            "needs": [need_json(each) for each in needs],
+            "refused": [asdict(each) for each in refused],
         }
+        if options.runtime is not None:
+            document["row_costs"] = runtime_json(target, choice.own, profile, context=context)
         print(json.dumps(document, indent=2))
     check_fits([target], machine, context=context)
     if options.json:
@@ -68,111 +87,8 @@ def execute(options: argparse.Namespace) -> int:
         f"({machine.runtime}), {context:g} tokens of context"
     )
     print(as_text(predictions))
+    lines = progress_lines(answers) + need_lines(needs) + refused_lines(refused)
+    if options.runtime is not None:
+        lines += runtime_lines(target, choice.own, profile, context=context)
+    print("\n".join(lines))
     return 0
-
-
-def speculative(
-    options: argparse.Namespace,
-    target: Checkpoint,
-    draft: Checkpoint,
-    profile: Profile,
-    context: float,
-) -> Speculative:
-    """The strategy the options describe; without a draft length, the one that pays best.
-
-    Raises:
-        InputError: no acceptance was given; a made-up one would decide the answer.
-    """
-    draft_length = shared.read_draft_length(options)
-    acceptance = shared.read_acceptance(options, draft_length)
-    if acceptance is None:
-        raise InputError(
-            f"--draft {options.draft}",
-            "comes without a word on how often it is right",
-            "add --acceptance 0.7, or ask `tokroof break-even` what it would have to be",
-        )
-    if draft_length is None:
-        draft_length = best_length(target, draft, profile, context, acceptance)
-    return Speculative(draft=draft, draft_length=draft_length, acceptance=acceptance)
-
-
-def best_length(
-    target: Checkpoint,
-    draft: Checkpoint,
-    profile: Profile,
-    context: float,
-    acceptance: Acceptance,
-) -> int:
-    """The draft length up to 16 with the largest predicted speedup."""
-    lengths = range(1, LONGEST_SEARCHED + 1)
-    costs = round_costs(target, draft, profile.machine, context=context, draft_lengths=lengths)
-    return best_draft_length(costs, acceptance).draft_length
-
-
-def as_json(prediction: Prediction) -> dict[str, Any]:
-    """One prediction in the schema of `predict --json`."""
-    return {
-        "strategy": prediction.strategy,
-        "settings": prediction.settings,
-        "tokens_per_s": prediction.tokens_per_s,
-        "interval_90": prediction.interval_90,
-        "speedup": prediction.speedup,
-        "speedup_interval_90": prediction.speedup_interval_90,
-        "tokens_per_pass": prediction.tokens_per_pass,
-        "round_s": prediction.round_s,
-        "parts_s": dict(prediction.parts_s),
-        "bound": prediction.bound.value,
-        "verdict": prediction.verdict,
-        "fits": prediction.memory.fits,
-        "working_set_bytes": prediction.memory.working_set_bytes,
-        "origin": prediction.origin.label,
-        "warnings": list(prediction.warnings),
-    }
-
-
-def as_text(predictions: list[Prediction]) -> str:
-    """Predictions as a table, the parts of their time, and what to be careful about."""
-    rows = [
-        [
-            label(prediction),
-            number(prediction.tokens_per_s, 1),
-            span(prediction.interval_90, 1),
-            number(prediction.speedup, 2),
-            span(prediction.speedup_interval_90, 2),
-            f"{prediction.tokens_per_pass:.2f}",
-            prediction.bound.value,
-            prediction.verdict,
-        ]
-        for prediction in predictions
-    ]
-    header = ["strategy", "tok/s", "90 %", "speedup", "90 %", "tok/pass", "bound", "verdict"]
-    lines = [table(header, rows), ""]
-    for prediction in predictions:
-        parts = "  ".join(
-            f"{name} {part_s / MILLI:.2f}" for name, part_s in prediction.parts_s if part_s > 0
-        )
-        lines.append(f"{label(prediction)}: {prediction.round_s / MILLI:.2f} ms = {parts}")
-    lines += [
-        f"{label(prediction)}: {prediction.memory.reason}"
-        for prediction in predictions
-        if not prediction.memory.fits
-    ]
-    lines += sorted({f"note: {warning}" for p in predictions for warning in p.warnings})
-    lines.append(f"constants: {predictions[0].origin.label}")
-    return "\n".join(lines)
-
-
-def label(prediction: Prediction) -> str:
-    """A strategy with its draft length."""
-    length = prediction.settings.get("draft_length")
-    return prediction.strategy if length is None else f"{prediction.strategy} k={length}"
-
-
-def number(value: float | None, digits: int) -> str:
-    """A number as text; a dash where there is none."""
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def span(interval: tuple[float, float] | None, digits: int) -> str:
-    """An interval as text; a dash where there is none."""
-    return "-" if interval is None else f"{interval[0]:.{digits}f}-{interval[1]:.{digits}f}"

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from model.architecture import Attention, AttentionKind, Experts, Layer, Matrix, Siblings
+from model.architecture import Experts, Layer
 from model.config.fields import Fields
+from model.matrix import Matrix, Siblings
+from model.mixer import Attention
 
 MOST_LAYERS = 4096
 """Far above any network, and low enough that a slip of the pen does not fill the memory."""
@@ -19,7 +21,9 @@ class Network:
     """What a family makes of a config: an architecture that lacks only its name and source.
 
     `fields` is the object that describes the language model, `norm_vectors` the numbers of the
-    final norm for each hidden dimension (2 where it has a bias).
+    final norm for each hidden dimension (2 where it has a bias), `entry_vector_params` those of
+    norms before the first layer. The names are MLX paths; `protected_table` marks an embedding
+    that is kept in 8 bits, and `quantizes_tables` is False where embedding and head stay in 16.
     """
 
     fields: Fields
@@ -28,6 +32,15 @@ class Network:
     norm_vectors: int = 1
     head_bias: bool = False
     module_prefix: str = ""
+    entry: tuple[Siblings, ...] = ()
+    entry_vector_params: int = 0
+    lookups: tuple[Matrix, ...] = ()
+    loops: int = 1
+    layers_path: str = "model.layers"
+    embedding_name: str = "model.embed_tokens"
+    head_name: str = "lm_head"
+    protected_table: bool = False
+    quantizes_tables: bool = True
 
 
 def layer_count(fields: Fields) -> int:
@@ -39,10 +52,14 @@ def inner_network(
     fields: Fields, family: Callable[[Fields], Network], defaults: Mapping[str, object]
 ) -> Network:
     """The language model in `text_config` of a vision model; `defaults` fill absent fields."""
-    inside = fields.child("text_config")
-    stated = {key: value for key, value in inside.values.items() if value is not None}
-    whole = replace(inside, values={**defaults, **stated})
+    whole = filled(fields.child("text_config"), defaults)
     return replace(family(whole), module_prefix="language_model.")
+
+
+def filled(fields: Fields, defaults: Mapping[str, object]) -> Fields:
+    """The same fields with defaults for those that are absent."""
+    stated = {key: value for key, value in fields.values.items() if value is not None}
+    return replace(fields, values={**defaults, **stated})
 
 
 def full_attention(
@@ -73,7 +90,6 @@ def full_attention(
             "give a divisor of hidden_size, or state head_dim",
         )
     return Attention(
-        kind=AttentionKind.FULL,
         query_heads=queries,
         kv_heads=keys,
         head_dim=fields.size("head_dim", head_dim or hidden // queries),
@@ -106,7 +122,7 @@ def attention_by_type(
 
 def sliding(full: Attention, window: int) -> Attention:
     """The same heads over the last `window` tokens."""
-    return replace(full, kind=AttentionKind.SLIDING, window=window)
+    return replace(full, window=window)
 
 
 def projections(
@@ -144,22 +160,24 @@ def routed_experts(
     inner_key: str,
     router: str,
     module: str,
+    top_k_key: str = "num_experts_per_tok",
     bias: bool = False,
     protected: bool = False,
 ) -> Experts:
     """A router and its experts.
 
-    The keys name the fields with the number of experts and their inner size; `router` and `module`
-    are MLX paths in the layer; mlx-lm keeps a `protected` router in 8 bits.
+    The keys name the fields with the number of experts, their inner size and how many a token
+    selects; `router` and `module` are MLX paths in the layer; mlx-lm keeps a `protected` router
+    in 8 bits.
 
     Raises:
         InputError: a token selects more experts than there are.
     """
     hidden, total = fields.size("hidden_size"), fields.size(total_key)
-    top_k = fields.size("num_experts_per_tok")
+    top_k = fields.size(top_k_key)
     if top_k > total:
         wrong, right = f"is more than the {total} experts", f"give at most {total_key}"
-        raise fields.refusal("num_experts_per_tok", wrong, right)
+        raise fields.refusal(top_k_key, wrong, right)
     return Experts(
         router=Matrix(name=router, columns=total, depth=hidden, bias=bias, protected=protected),
         siblings=gated_mlp(hidden, fields.size(inner_key), module=module, bias=bias, count=total),

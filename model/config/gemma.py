@@ -43,9 +43,9 @@ def gemma3_text(fields: Fields) -> Network:
     pattern = fields.size("sliding_window_pattern", 6)
     found = _gemma(fields, norms=4)
     whole = found.layers[0]
-    head_norms = 2 * whole.attention.head_dim
-    whole = replace(whole, vector_params=whole.vector_params + head_norms)
-    local = replace(whole, attention=sliding(whole.attention, window))
+    heads = full_attention(fields, head_dim=HEAD_DIM)
+    whole = replace(whole, vector_params=whole.vector_params + 2 * heads.head_dim)
+    local = replace(whole, mixer=sliding(heads, window))
     layers = tuple(local if index % pattern else whole for index in range(1, len(found.layers) + 1))
     tied = fields.flag("tie_word_embeddings", True)  # transformers
     return replace(found, layers=layers, tied=tied)
@@ -65,11 +65,9 @@ def _gemma(fields: Fields, *, norms: int) -> Network:
     hidden = fields.size("hidden_size")
     attention = full_attention(fields, head_dim=HEAD_DIM)
     layer = Layer(
-        attention=attention,
-        siblings=(
-            *projections(hidden, attention),
-            *gated_mlp(hidden, fields.size("intermediate_size")),
-        ),
+        mixer=attention,
+        mixer_siblings=projections(hidden, attention),
+        mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size")),
         vector_params=norms * hidden,
     )
     return Network(fields=fields, layers=(layer,) * layer_count(fields), tied=True)

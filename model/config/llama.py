@@ -6,6 +6,8 @@ whole context, whatever `sliding_window` says (Mistral 7B v0.1).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from model.architecture import Layer
 from model.config.blocks import (
     Network,
@@ -52,15 +54,16 @@ def mistral3(fields: Fields) -> Network:
 def _llama(fields: Fields, *, attention_bias: bool, mlp_bias: bool) -> Network:
     hidden, inner = fields.size("hidden_size"), fields.size("intermediate_size")
     full = full_attention(fields, multi_head=True)
-    siblings = (
-        *projections(hidden, full, bias=attention_bias, out_bias=attention_bias),
-        *gated_mlp(hidden, inner, bias=mlp_bias),
+    block = Layer(
+        mixer_siblings=projections(hidden, full, bias=attention_bias, out_bias=attention_bias),
+        mlp_siblings=gated_mlp(hidden, inner, bias=mlp_bias),
+        vector_params=2 * hidden,
     )
     all_full = ["full_attention"] * layer_count(fields)
     return Network(
         fields=fields,
         layers=tuple(
-            Layer(attention=attention, siblings=siblings, vector_params=2 * hidden)
+            replace(block, mixer=attention)
             for attention in attention_by_type(fields, full, all_full)
         ),
         tied=fields.flag("tie_word_embeddings", True),  # mlx-lm; transformers would untie

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.architecture import Layer, Matrix, Siblings
+from model.architecture import Layer
 from model.config.blocks import (
     Network,
     attention_by_type,
@@ -20,6 +20,7 @@ from model.config.blocks import (
     routed_experts,
 )
 from model.config.fields import Fields
+from model.matrix import Matrix, Siblings
 
 
 def mixtral(fields: Fields) -> Network:
@@ -27,8 +28,8 @@ def mixtral(fields: Fields) -> Network:
     hidden = fields.size("hidden_size")
     attention = full_attention(fields)
     layer = Layer(
-        attention=attention,
-        siblings=projections(hidden, attention),
+        mixer=attention,
+        mixer_siblings=projections(hidden, attention),
         experts=routed_experts(
             fields,
             total_key="num_local_experts",
@@ -48,7 +49,7 @@ def phimoe(fields: Fields) -> Network:
     layer, hidden = found.layers[0], fields.size("hidden_size")
     biased = replace(
         layer,
-        siblings=projections(hidden, layer.attention, bias=True, out_bias=True),
+        mixer_siblings=projections(hidden, full_attention(fields), bias=True, out_bias=True),
         vector_params=2 * layer.vector_params,
     )
     layers = (biased,) * len(found.layers)
@@ -66,9 +67,9 @@ def qwen2_moe(fields: Fields) -> Network:
     gate_up, down = gated_mlp(hidden, shared_inner, module="mlp.shared_expert")
     gate = Matrix(name="mlp.shared_expert_gate", columns=1, depth=hidden)
     layer = Layer(
-        attention=attention,
-        siblings=(
-            *projections(hidden, attention, bias=True),
+        mixer=attention,
+        mixer_siblings=projections(hidden, attention, bias=True),
+        mlp_siblings=(
             Siblings(name="shared_gate_up", matrices=(*gate_up.matrices, gate)),
             Siblings(name="shared_down", matrices=down.matrices),
         ),
@@ -100,8 +101,8 @@ def qwen3_moe(fields: Fields) -> Network:
         right = "give the numbers of the layers without experts"
         raise fields.refusal("mlp_only_layers", "holds more than whole numbers", right)
     sparse = Layer(
-        attention=attention,
-        siblings=projections(hidden, attention),
+        mixer=attention,
+        mixer_siblings=projections(hidden, attention),
         experts=routed_experts(
             fields,
             total_key="num_experts",
@@ -113,7 +114,7 @@ def qwen3_moe(fields: Fields) -> Network:
         vector_params=2 * hidden + 2 * attention.head_dim,
     )
     mlp = gated_mlp(hidden, fields.size("intermediate_size"))
-    dense = replace(sparse, siblings=(*sparse.siblings, *mlp), experts=None)
+    dense = replace(sparse, mlp_siblings=mlp, experts=None)
     return Network(
         fields=fields,
         layers=tuple(
@@ -152,8 +153,8 @@ def gpt_oss(fields: Fields) -> Network:
         fields=fields,
         layers=tuple(
             Layer(
-                attention=attention,
-                siblings=siblings,
+                mixer=attention,
+                mixer_siblings=siblings,
                 experts=experts,
                 vector_params=2 * hidden + full.query_heads,
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from model.architecture import Layer
 from model.config.blocks import (
     Network,
@@ -39,16 +41,16 @@ def _olmo(fields: Fields, types: list[str], *, mlp_bias: bool, tied: bool) -> Ne
     hidden = fields.size("hidden_size")
     full = full_attention(fields, multi_head=True)
     bias = fields.flag("attention_bias", False)  # transformers and mlx-lm
-    siblings = (
-        *projections(hidden, full, bias=bias, out_bias=bias),
-        *gated_mlp(hidden, fields.size("intermediate_size"), bias=mlp_bias),
-    )
     head_norms = (full.query_heads + full.kv_heads) * full.head_dim
+    block = Layer(
+        mixer_siblings=projections(hidden, full, bias=bias, out_bias=bias),
+        mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size"), bias=mlp_bias),
+        vector_params=2 * hidden + head_norms,
+    )
     return Network(
         fields=fields,
         layers=tuple(
-            Layer(attention=attention, siblings=siblings, vector_params=2 * hidden + head_norms)
-            for attention in attention_by_type(fields, full, types)
+            replace(block, mixer=attention) for attention in attention_by_type(fields, full, types)
         ),
         tied=tied,
     )

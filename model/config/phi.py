@@ -5,9 +5,10 @@ mlx-lm gives every layer the whole context, whatever `sliding_window` says.
 
 from __future__ import annotations
 
-from model.architecture import Layer, Matrix, Siblings
+from model.architecture import Layer
 from model.config.blocks import Network, full_attention, gated_mlp, layer_count, projections
 from model.config.fields import Fields
+from model.matrix import Matrix, Siblings
 
 
 def phi3(fields: Fields) -> Network:
@@ -17,13 +18,9 @@ def phi3(fields: Fields) -> Network:
     qkv, out = projections(hidden, attention)
     gate_up, down = gated_mlp(hidden, inner)
     layer = Layer(
-        attention=attention,
-        siblings=(
-            _fused(qkv, "self_attn.qkv_proj"),
-            out,
-            _fused(gate_up, "mlp.gate_up_proj"),
-            down,
-        ),
+        mixer=attention,
+        mixer_siblings=(_fused(qkv, "self_attn.qkv_proj"), out),
+        mlp_siblings=(_fused(gate_up, "mlp.gate_up_proj"), down),
         vector_params=2 * hidden,
     )
     tied = fields.flag("tie_word_embeddings", False)  # transformers and mlx-lm

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from model.architecture import Architecture, Matrix
+from model.architecture import Architecture
 from model.checkpoint import Checkpoint, Overrides
 from model.config.fields import Fields
 from model.errors import InputError
+from model.matrix import Matrix
 from model.weight_format import WeightFormat, weight_format
 
 FIXED_MODES = {"mxfp4": (32, 4), "nvfp4": (16, 4), "mxfp8": (32, 8)}
@@ -114,5 +115,6 @@ def _matrices(architecture: Architecture) -> Iterator[tuple[str, Matrix]]:
     for index, layer in enumerate(architecture.layers):
         for matrix in layer.matrices:
             yield architecture.layer_path(index, matrix), matrix
-    for matrix in {architecture.embedding, architecture.head}:
+    tables = {architecture.embedding, architecture.head, *architecture.lookups}
+    for matrix in (*tables, *architecture.entry_matrices):
         yield architecture.outer_path(matrix), matrix

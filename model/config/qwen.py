@@ -23,11 +23,9 @@ def qwen2(fields: Fields) -> Network:
     hidden = fields.size("hidden_size")
     attention = full_attention(fields)
     layer = Layer(
-        attention=attention,
-        siblings=(
-            *projections(hidden, attention, bias=True),
-            *gated_mlp(hidden, fields.size("intermediate_size")),
-        ),
+        mixer=attention,
+        mixer_siblings=projections(hidden, attention, bias=True),
+        mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size")),
         vector_params=2 * hidden,
     )
     tied = fields.flag("tie_word_embeddings", True)  # mlx-lm; transformers would untie
@@ -42,11 +40,9 @@ def qwen3(fields: Fields) -> Network:
     hidden = fields.size("hidden_size")
     attention = full_attention(fields, head_dim=128)
     layer = Layer(
-        attention=attention,
-        siblings=(
-            *projections(hidden, attention),
-            *gated_mlp(hidden, fields.size("intermediate_size")),
-        ),
+        mixer=attention,
+        mixer_siblings=projections(hidden, attention),
+        mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size")),
         vector_params=2 * hidden + 2 * attention.head_dim,
     )
     tied = fields.flag("tie_word_embeddings", False)

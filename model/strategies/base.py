@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TypeAlias, final
 
 from model.checkpoint import Checkpoint
-from model.forward import Bound
+from model.forward import Bound, PassCost
 from model.machine import Machine
-from model.units import Quantity
+from model.units import Array, Quantity
+
+Settings: TypeAlias = Mapping[str, str | int | float | list[float]]
+"""What distinguishes an instance of a strategy, as it appears in a prediction."""
 
 # Parts of a round by what they are bound by.
 BOUND_OF_PART = {
     "weights": Bound.MEMORY,
     "kv": Bound.MEMORY,
+    "growth": Bound.MEMORY,
     "arithmetic": Bound.COMPUTE,
     "draft": Bound.DRAFT,
     "dispatch": Bound.OVERHEAD,
@@ -49,17 +54,41 @@ class Round:
         return max(shares, key=lambda bound: shares[bound])
 
 
-def mixed(usual: Round, other: Round, share: Quantity) -> Round:
-    """The expected round when `share` of all rounds are the other kind; parts keep their names."""
+def target_parts(cost: PassCost) -> tuple[tuple[str, Quantity], ...]:
+    """The device's own parts of a pass of the target."""
+    return (
+        ("weights", cost.weights_s),
+        ("kv", cost.kv_s),
+        ("arithmetic", cost.arithmetic_s),
+        ("dispatch", cost.dispatch_s),
+    )
 
-    def mean(one_s: Quantity, other_s: Quantity) -> Quantity:
-        return one_s + share * (other_s - one_s)
 
-    pairs = zip(usual.parts_s, other.parts_s, strict=True)
+def expected_round(rounds: Sequence[Round], probabilities: Array) -> Round:
+    """The mean of rounds that each occur with a probability; parts keep their names.
+
+    The first round stands for itself and the others for what they cost more, so that a mean of
+    equal rounds is that round to the last digit.
+    """
+    shares: dict[int, float] = {}
+    for each, probability in zip(rounds, probabilities.tolist(), strict=True):
+        shares[id(each)] = shares.get(id(each), 0.0) + probability
+    first = rounds[0]
+    others = {id(each): each for each in rounds if each is not first}
+
+    def mean(seconds: Callable[[Round], Quantity]) -> Quantity:
+        whole = usual = seconds(first)
+        for key, other in others.items():
+            whole = whole + shares[key] * (seconds(other) - usual)
+        return whole
+
+    def part(index: int) -> Quantity:
+        return mean(lambda each: each.parts_s[index][1])
+
     return Round(
-        parts_s=tuple((name, mean(one_s, other_s)) for (name, one_s), (_, other_s) in pairs),
-        lower_s=mean(usual.lower_s, other.lower_s),
-        upper_s=mean(usual.upper_s, other.upper_s),
+        parts_s=tuple((name, part(index)) for index, (name, _) in enumerate(first.parts_s)),
+        lower_s=mean(lambda each: each.lower_s),
+        upper_s=mean(lambda each: each.upper_s),
     )
 
 
@@ -73,24 +102,43 @@ class AbstractStrategy(ABC):
 
     @property
     @abstractmethod
-    def settings(self) -> dict[str, str | int | float | list[float]]:
+    def settings(self) -> Settings:
         """What distinguishes this instance, as it appears in a prediction."""
 
     @property
     @abstractmethod
     def tokens_per_pass(self) -> float:
-        """Expected output tokens per target pass; 1 for plain decoding."""
-
-    @property
-    @abstractmethod
-    def checkpoints(self) -> tuple[Checkpoint, ...]:
-        """Weights that must be in memory beside the target's."""
+        """Expected output tokens of one sequence per target pass; 1 for plain decoding."""
 
     @property
     @abstractmethod
     def rows(self) -> int:
-        """Rows of the target's pass."""
+        """Rows of the target's pass, those of all sequences."""
 
     @abstractmethod
     def round(self, target: Checkpoint, machine: Machine, context: Quantity) -> Round:
         """Price one round on `machine` at `context`."""
+
+    @property
+    def batch(self) -> int:
+        """Sequences that are generated side by side."""
+        return 1
+
+    @property
+    def baseline_batch(self) -> int:
+        """Sequences of the plain decoding that a speedup compares with."""
+        return self.batch
+
+    def residents(self, target: Checkpoint) -> tuple[tuple[Checkpoint, int], ...]:
+        """Whose weights and caches must be in memory, each with its number of caches."""
+        return ((target, self.batch),)
+
+    def shared_cache_bytes(self, target: Checkpoint, context: float) -> float:
+        """Bytes of caches over weights that are in memory anyway, beside the target's own."""
+        del target, context
+        return 0.0
+
+    def warnings(self, target: Checkpoint) -> tuple[str, ...]:
+        """What this strategy assumes of a target that may not hold."""
+        del target
+        return ()

@@ -1,138 +1,80 @@
 r"""Speculative decoding with a draft model: guess k tokens, check them in one pass.
 
-A round is k draft passes of one row and one target pass of k + 1 rows, queued without waiting,
-then one read of the tokens:
+The k draft passes have one row each, but for the first after a round that accepted its whole
+draft: the draft has not seen its own last token then, so that pass has two.
 
-.. math::
+.. math:: T(n) = \bigl\{ t_{draft}(1 + [n = k]),\; (k - 1)\, t_{draft}(1),\;
+          t_{target}(k + 1) \bigr\}_{pipeline} + t_{sync}
 
-   T_r(k) = \Bigl\{ t_{draft}(r),\; (k - 1)\, t_{draft}(1),\; t_{target}(k + 1)
-          \Bigr\}_{pipeline} + t_{sync}, \qquad
-   S = \frac{E(k)\, t_{plain}}{(1 - P_{all})\, T_1(k) + P_{all}\, T_2(k)}
-
-The braces are the recurrence of :mod:`model.pipeline`. After a round that accepted its whole
-draft, the draft has not seen its own last token, so its first pass has r = 2 rows; that happens
-with probability :math:`P_{all} = \prod p_i`.
-
-Assumes greedy decoding or exact-match sampling as in mlx-lm 0.32's `speculative_generate_step`,
-and caches that can be trimmed. Leviathan et al. 2023 (arXiv 2211.17192) price a verify pass as
-one plain pass; here it costs what the row law says.
+Rounds, speedup and assumptions are those of :mod:`model.strategies.drafted`. Source: mlx-lm
+0.32.2, `speculative_generate_step`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from model.acceptance import MAX_DRAFT_LENGTH, Acceptance
+from model.cache_cost import growth_s
 from model.checkpoint import Checkpoint
 from model.errors import InputError
 from model.forward import PassCost, forward_pass
 from model.machine import Machine
-from model.pipeline import awaited_s
-from model.strategies.base import AbstractStrategy, Round, mixed
+from model.strategies.base import Settings
+from model.strategies.drafted import AbstractDrafted
 from model.units import Quantity
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speculative(AbstractStrategy):
-    """Speculative decoding with `draft` proposing `draft_length` tokens a round.
-
-    Raises:
-        InputError: a draft length outside 1..64.
-    """
+class Speculative(AbstractDrafted):
+    """Speculative decoding with `draft` proposing `draft_length` tokens a round."""
 
     draft: Checkpoint
-    draft_length: int
-    acceptance: Acceptance
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.draft_length <= MAX_DRAFT_LENGTH:
-            raise InputError(
-                f"draft length {self.draft_length}",
-                "is not a length a round can have",
-                f"give a whole number from 1 to {MAX_DRAFT_LENGTH}",
-            )
 
     @property
     def name(self) -> str:  # noqa: D102
         return "speculative"
 
     @property
-    def settings(self) -> dict[str, str | int | float | list[float]]:  # noqa: D102
+    def settings(self) -> Settings:  # noqa: D102
         return {
             "draft": self.draft.architecture.name,
             "draft_format": self.draft.weight_format.name,
-            "draft_length": self.draft_length,
-            "acceptance": list(self.acceptance.by_position),
+            **self.drafted_settings,
         }
 
-    @property
-    def tokens_per_pass(self) -> float:  # noqa: D102
-        return self.acceptance.tokens_per_pass(self.draft_length)
+    def first_rows(self, accepted: int) -> int:  # noqa: D102
+        return 2 if accepted == self.draft_length else 1
 
     @property
-    def checkpoints(self) -> tuple[Checkpoint, ...]:  # noqa: D102
-        return (self.draft,)
+    def later_rows(self) -> tuple[int, ...]:  # noqa: D102
+        return (1,) * (self.draft_length - 1)
 
-    @property
-    def rows(self) -> int:  # noqa: D102
-        return self.draft_length + 1
-
-    def round(self, target: Checkpoint, machine: Machine, context: Quantity) -> Round:
-        """Draft, verify, read: `host` is what the device waits for, beyond its own work.
+    def draft_pass(
+        self, target: Checkpoint, machine: Machine, context: Quantity, rows: int
+    ) -> PassCost:
+        """One pass of the draft model.
 
         Raises:
             InputError: the draft's vocabulary is not the target's.
         """
-        missed, caught_up = self.rounds(target, machine, context)
-        return mixed(missed, caught_up, self.acceptance.all_accepted(self.draft_length))
-
-    def rounds(
-        self, target: Checkpoint, machine: Machine, context: Quantity
-    ) -> tuple[Round, Round]:
-        """A round after one that rejected something, and a round after a full accept.
-
-        Neither depends on the acceptance.
-        """
         check_vocabulary(target, self.draft)
-        one = forward_pass(self.draft, machine, rows=1, context=context)
-        two = forward_pass(self.draft, machine, rows=2, context=context)
-        verify = forward_pass(target, machine, rows=self.rows, context=context)
-        later = [one] * (self.draft_length - 1)
-        sync_s = machine.host.sync_s
-        return (
-            drafted_round([one, *later], verify, sync_s),
-            drafted_round([two, *later], verify, sync_s),
+        return forward_pass(
+            self.draft, machine, rows=rows, context=context, sequences=self.sequences
         )
 
+    def draft_growth_s(  # noqa: D102
+        self, target: Checkpoint, machine: Machine, context: Quantity
+    ) -> Quantity:
+        del target
+        return growth_s(self.draft, machine, context=context, sequences=self.sequences)
 
-def drafted_round(drafts: Sequence[PassCost], verify: PassCost, sync_s: Quantity) -> Round:
-    """The round of these draft passes and this verify pass, queued and read once."""
-    draft_s = total_s(cost.device_s for cost in drafts)
-    idle_s = awaited_s([*drafts, verify], sync_s) - sync_s - draft_s - verify.device_s
-    return Round(
-        parts_s=(
-            ("draft", draft_s),
-            ("weights", verify.weights_s),
-            ("kv", verify.kv_s),
-            ("arithmetic", verify.arithmetic_s),
-            ("dispatch", verify.dispatch_s),
-            ("host", idle_s),
-            ("sync", sync_s),
-        ),
-        lower_s=total_s(cost.lower_s for cost in drafts) + verify.lower_s + idle_s + sync_s,
-        upper_s=total_s(cost.upper_s for cost in drafts) + verify.upper_s + idle_s + sync_s,
-    )
+    def residents(self, target: Checkpoint) -> tuple[tuple[Checkpoint, int], ...]:  # noqa: D102
+        return ((target, self.sequences), (self.draft, self.sequences))
 
-
-def total_s(seconds: Iterable[Quantity]) -> Quantity:
-    """The sum of times, numbers or arrays."""
-    whole: Quantity = 0.0
-    for each in seconds:
-        whole = whole + each
-    return whole
+    def warnings(self, target: Checkpoint) -> tuple[str, ...]:  # noqa: D102
+        return self.rewind_warnings(target, self.draft)
 
 
 def check_vocabulary(target: Checkpoint, draft: Checkpoint) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from model.architecture import Architecture
+from model.architecture import Architecture, Experts, Layer
 from model.checkpoint import Checkpoint
 from model.config import read_config
 from model.machine import Device, Host, Machine
+from model.matrix import Matrix, Siblings
+from model.mixer import AbstractMixer, Attention, LatentAttention, Recurrence
 from model.row_law import Regime, RowLaw, Shape
 from model.units import Quantity
 from model.weight_format import weight_format
@@ -23,6 +25,14 @@ NO_HOST = Host(
     submit_pass_s=0.0,
     sync_s=0.0,
     reshape_s=0.0,
+)
+HOST = Host(
+    build_layer_s=1e-5,
+    build_pass_s=2e-5,
+    submit_layer_s=5e-6,
+    submit_pass_s=5e-6,
+    sync_s=1e-4,
+    reshape_s=3e-4,
 )
 
 
@@ -82,4 +92,80 @@ def small(format_name: str = "bf16", **changes: object) -> Checkpoint:
     """The small network in a weight format."""
     return Checkpoint(
         architecture=small_architecture(**changes), weight_format=weight_format(format_name)
+    )
+
+
+HIDDEN = 256
+FULL = Attention(query_heads=4, kv_heads=2, head_dim=64)
+WINDOWED = Attention(query_heads=4, kv_heads=2, head_dim=64, window=100)
+STATE = Recurrence(state_elements=4096, conv_elements=512, macs=8192)
+UNFOLDING = Siblings(
+    name="unfolding",
+    matrices=(
+        Matrix(name="embed_q", columns=64, depth=48, count=4),
+        Matrix(name="unembed_out", columns=48, depth=64, count=4),
+    ),
+)
+LATENT = LatentAttention(
+    query_heads=4, latent_dim=64, rope_dim=32, key_dim=48, value_dim=48, unfolding=UNFOLDING
+)
+
+
+def single(name: str, *, columns: int, depth: int, count: int = 1) -> Siblings:
+    """A matrix on its own."""
+    matrix = Matrix(name=name, columns=columns, depth=depth, count=count)
+    return Siblings(name=name, matrices=(matrix,))
+
+
+def experts_of(*, num_experts: int, top_k: int, shared_choice: float | None = None) -> Experts:
+    """Experts of 256 x 128 and back, and their router."""
+    return Experts(
+        router=Matrix(name="router", columns=num_experts, depth=HIDDEN),
+        siblings=(
+            single("experts.up", columns=128, depth=HIDDEN, count=num_experts),
+            single("experts.down", columns=HIDDEN, depth=128, count=num_experts),
+        ),
+        num_experts=num_experts,
+        top_k=top_k,
+        shared_choice=shared_choice,
+    )
+
+
+def block(mixer: AbstractMixer | None, experts: Experts | None = None) -> Layer:
+    """A layer of square mixer matrices and an MLP of 512, or of experts."""
+    dense = (single("up", columns=512, depth=HIDDEN), single("down", columns=HIDDEN, depth=512))
+    projections = (
+        single("q_proj", columns=HIDDEN, depth=HIDDEN),
+        single("o_proj", columns=HIDDEN, depth=HIDDEN),
+    )
+    return Layer(
+        mixer=mixer,
+        mixer_siblings=() if mixer is None else projections,
+        mlp_siblings=() if experts is not None else dense,
+        experts=experts,
+        vector_params=0,
+    )
+
+
+def network(
+    *layers: Layer, name: str = "network", format_name: str = "bf16", cache: str | None = None
+) -> Checkpoint:
+    """These layers and a head of 1,024 tokens; `cache` is the format of the cache."""
+    head = Matrix(name="lm_head", columns=1024, depth=HIDDEN)
+    architecture = Architecture(
+        name=name,
+        model_type="test",
+        hidden_size=HIDDEN,
+        vocab_size=1024,
+        layers=layers,
+        head=head,
+        tied=False,
+        final_vector_params=0,
+        context_limit=None,
+        source="test",
+    )
+    return Checkpoint(
+        architecture=architecture,
+        weight_format=weight_format(format_name),
+        cache_format=None if cache is None else weight_format(cache),
     )

@@ -42,4 +42,4 @@ def test_every_architecture_says_where_it_is_from_and_can_be_read(name: str) -> 
     assert re.search(r"github:|Hugging Face|litgpt|transformers", source)
     assert read_config(config, name=name, source=source).context_limit is not None
     private = {key for key in config if key.startswith("_")}
-    assert private <= {"_source", "_total_params", "_active_params"}
+    assert private <= {"_source", "_total_params", "_active_params", "_notes"}

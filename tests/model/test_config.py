@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.architecture import Architecture, AttentionKind, Layer
+from model import catalog
+from model.architecture import Architecture, Layer
 from model.config import FAMILIES, read_config
 from model.config.quantization import stated_checkpoint
 from model.errors import InputError
+from model.mixer import Attention, MixerKind
 
 LLAMA: dict[str, object] = {
     "model_type": "llama",
@@ -30,8 +33,12 @@ EXPERTS: dict[str, object] = {
     "moe_intermediate_size": 64,
     "shared_expert_intermediate_size": 128,
 }
-EVERYTHING = {**LLAMA, **EXPERTS, "sliding_window": 64}
+EVERYTHING = {**LLAMA, **EXPERTS, "sliding_window": 64, "num_kv_shared_layers": 0}
 VISION = ("gemma3", "mistral3", "qwen3_vl", "qwen3_vl_moe")
+ROUTERS_IN_8_BITS = {
+    *("diffusion_gemma", "gemma4", "gpt_oss", "lfm2_moe", "minimax_m2"),
+    *("qwen3_5_moe", "qwen3_moe", "qwen3_next", "qwen3_vl_moe"),
+}
 
 
 def read(config: Mapping[str, object], **changes: object) -> Architecture:
@@ -52,22 +59,49 @@ def refusal(config: Mapping[str, object], **changes: object) -> str:
     return str(refused.value)
 
 
+def shipped_configs() -> dict[str, Mapping[str, object]]:
+    """One config of each model type that the catalog holds."""
+    configs = [catalog.architecture_config(name) for name in catalog.architecture_names()]
+    return {str(config["model_type"]): config for config in configs}
+
+
+SHIPPED = shipped_configs()
+
+
+def example(model_type: str) -> Architecture:
+    """A shipped network of a family, or a toy where none is shipped."""
+    if model_type not in SHIPPED:
+        return of_family(model_type)
+    return read_config(SHIPPED[model_type], name=model_type, source="shipped.json")
+
+
+def heads(layer: Layer) -> Attention:
+    assert isinstance(layer.mixer, Attention)
+    return layer.mixer
+
+
 def group_names(layer: Layer) -> list[str]:
     return [siblings.name for siblings in layer.siblings]
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
-def test_every_family_runs_attention_first(model_type: str) -> None:
-    for layer in of_family(model_type).layers:
-        assert group_names(layer)[:2] == ["qkv", "out"]
+def test_every_mixer_reads_the_hidden_state_and_writes_it(model_type: str) -> None:
+    architecture = example(model_type)
+    for layer, _ in architecture.layer_kinds:
+        if layer.mixer is None:
+            assert layer.has_mlp
+            continue
+        first, last = layer.mixer_siblings[0], layer.mixer_siblings[-1]
+        assert {matrix.depth for matrix in first.matrices} == {architecture.hidden_size}
+        assert last.columns == architecture.hidden_size
 
 
 @pytest.mark.parametrize("model_type", FAMILIES)
 def test_every_family_ends_in_a_matrix_as_wide_as_its_vocabulary(model_type: str) -> None:
-    architecture = of_family(model_type)
-    assert architecture.head.name == ("model.embed_tokens" if architecture.tied else "lm_head")
-    assert architecture.head.columns == architecture.vocab_size == 1000
-    assert architecture.head.depth == architecture.hidden_size == 256
+    architecture = example(model_type)
+    assert (architecture.head.name == architecture.embedding.name) == architecture.tied
+    assert architecture.head.columns == architecture.vocab_size
+    assert architecture.head.depth == architecture.hidden_size
 
 
 @pytest.mark.parametrize("model_type", VISION)
@@ -80,21 +114,21 @@ def test_inside_a_vision_model_paths_have_a_prefix(model_type: str) -> None:
 
 
 def test_a_stated_head_dim_is_not_a_share_of_the_hidden_size() -> None:
-    attention = read(LLAMA, head_dim=64).layers[0].attention
+    attention = heads(read(LLAMA, head_dim=64).layers[0])
     assert attention.head_dim == 64
-    assert read(LLAMA).layers[0].attention.head_dim == 256 // 8
-    assert read(LLAMA, head_dim=None).layers[0].attention.head_dim == 256 // 8
+    assert heads(read(LLAMA).layers[0]).head_dim == 256 // 8
+    assert heads(read(LLAMA, head_dim=None).layers[0]).head_dim == 256 // 8
 
 
 def test_absent_kv_heads_are_one_for_each_query_head() -> None:
-    assert read(LLAMA, num_key_value_heads=None).layers[0].attention.kv_heads == 8
+    assert heads(read(LLAMA, num_key_value_heads=None).layers[0]).kv_heads == 8
 
 
 def test_a_window_counts_only_in_layers_that_slide() -> None:
-    assert read(LLAMA, sliding_window=64).layers[0].attention.window is None
+    assert heads(read(LLAMA, sliding_window=64).layers[0]).window is None
     types = ["sliding_attention", "full_attention"] * 2
     windows = [
-        layer.attention.window for layer in read(LLAMA, sliding_window=64, layer_types=types).layers
+        heads(layer).window for layer in read(LLAMA, sliding_window=64, layer_types=types).layers
     ]
     assert windows == [64, None, 64, None]
 
@@ -107,7 +141,7 @@ def test_which_layers_slide_when_the_config_does_not_say(
     model_type: str, full_layers: list[int]
 ) -> None:
     layers = of_family(model_type, num_hidden_layers=12).layers
-    full = [i for i, layer in enumerate(layers) if layer.attention.kind is AttentionKind.FULL]
+    full = [i for i, layer in enumerate(layers) if heads(layer).kind is MixerKind.FULL]
     assert full == full_layers
 
 
@@ -136,13 +170,14 @@ def test_a_shared_expert_is_dense_and_its_gate_reads_the_same_input() -> None:
 
 
 def test_only_some_routers_are_kept_in_8_bits() -> None:
+    shipped = [catalog.architecture_config(name) for name in catalog.architecture_names()]
     protected = {
-        model_type
-        for model_type in FAMILIES
-        for layer in of_family(model_type).layers
+        str(config["model_type"])
+        for config in shipped
+        for layer, _ in read(config).layer_kinds
         if layer.experts and layer.experts.router.protected
     }
-    assert protected == {"qwen3_moe", "qwen3_vl_moe", "gpt_oss"}
+    assert protected == ROUTERS_IN_8_BITS
 
 
 def test_a_mixture_may_have_dense_layers() -> None:
@@ -217,9 +252,9 @@ def test_a_mixture_may_have_dense_layers() -> None:
             "toy.json: model_type: is missing; give a name in quotes",
         ),
         (
-            {"model_type": "qwen3_5"},
-            "toy.json: model_type = 'qwen3_5': is not a known architecture; "
-            "the nearest known are qwen3, qwen3_vl, qwen3_moe",
+            {"model_type": "qwen4_exp"},
+            "toy.json: model_type = 'qwen4_exp': is not a known architecture; "
+            "the nearest known are qwen3_next, qwen3_moe, qwen2_moe",
         ),
         (
             {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 5},
@@ -274,14 +309,18 @@ def outcome(reading: Callable[[], object]) -> str:
     return ""
 
 
-@given(data=st.data(), model_type=st.sampled_from(sorted(FAMILIES)))
+@given(data=st.data(), model_type=st.sampled_from(sorted(SHIPPED)))
 def test_any_value_in_any_field_is_read_or_refused_in_one_line(
     data: st.DataObject, model_type: str
 ) -> None:
-    fields = [*EVERYTHING, "layer_types", "head_dim", "mlp_only_layers", "attention_bias"]
-    key = data.draw(st.sampled_from(fields))
-    value = data.draw(anything)
-    line = outcome(lambda: of_family(model_type, **{key: value}))
+    config = dict(SHIPPED[model_type])
+    inside = config.get("text_config")
+    fields = dict(cast("Mapping[str, object]", inside)) if isinstance(inside, dict) else config
+    optional = ["layer_types", "head_dim", "mlp_only_layers", "attention_bias", "sliding_window"]
+    key = data.draw(st.sampled_from([*fields, *optional]))
+    fields[key] = data.draw(anything)
+    changed = {**config, "text_config": fields} if isinstance(inside, dict) else fields
+    line = outcome(lambda: read(changed))
     assert "\n" not in line
 
 

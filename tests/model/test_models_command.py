@@ -14,7 +14,7 @@ from model import catalog
 
 KEYS = {
     *("name", "format", "params", "active_params", "total_bytes", "weight_bytes_per_token"),
-    *("kv_bytes_per_token", "layers", "source"),
+    *("kv_bytes_per_token", "kept_kv_bytes_per_token", "state_bytes", "layers", "source"),
 }
 
 

@@ -21,7 +21,10 @@ PREDICTION_KEYS = {
     "interval_90",
     "speedup",
     "speedup_interval_90",
+    "sustained_tokens_per_s",
+    "sustained_interval_90",
     "tokens_per_pass",
+    "progress",
     "round_s",
     "parts_s",
     "bound",
@@ -54,6 +57,21 @@ def test_predict_answers_in_the_schema(capsys: pytest.CaptureFixture[str]) -> No
     for prediction in (plain, speculative):
         total = sum(prediction["parts_s"].values())
         assert total == pytest.approx(prediction["round_s"], rel=1e-9)
+
+
+def test_without_an_acceptance_the_answer_is_what_it_would_have_to_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = answer(capsys, "predict", *PAIR)
+    assert [each["strategy"] for each in document["predictions"]] == ["plain"]
+    (needed,) = document["needs"]
+    assert needed["strategy"] == "speculative"
+    solved = answer(capsys, "break-even", *PAIR)["break_even"]
+    least = min(row["break_even_acceptance"] for row in solved)
+    assert needed["needed_acceptance"] == pytest.approx(least)
+    speedups = [point["speedup"] for point in needed["curve"]]
+    assert speedups == sorted(speedups)
+    assert speedups[0] < 1.0 < speedups[-1]
 
 
 def test_without_a_draft_length_the_best_one_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +152,6 @@ def test_text_answers_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
             ["predict", *PAIR, "--acceptance", "0.5", "--draft-length", "1000000000"],
             "give a whole number 1..64",
         ),
-        (["predict", *PAIR], "comes without a word on how often it is right"),
         (["predict", *PAIR, "--draft-share", "0.5"], "depends on the draft length"),
         (["predict", *PAIR, "--acceptance", "0.5", "--context", "many"], "--context many: is out"),
         (["predict", "llama-3.1-8b", "--context", "999999"], "is beyond the 131072 tokens"),

@@ -7,14 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.acceptance import Acceptance
 from model.catalog import packaged_profile_text
 from model.constant import Origin
 from model.prediction import extrapolation, interval, predict
 from model.profile import Profile
 from model.profile_file import profile_from_json
+from model.progress.acceptance import Acceptance
+from model.progress.diffusion import BlockProgress
+from model.strategies.base import AbstractStrategy
+from model.strategies.block_diffusion import BlockDiffusion
+from model.strategies.layer_skip import LayerSkip
 from model.strategies.plain import Plain
+from model.strategies.prompt_lookup import PromptLookup
+from model.strategies.replacement import Replacement
 from model.strategies.speculative import Speculative
+from model.sublayers import middle_block
 from model.target import load_target
 
 
@@ -114,3 +121,70 @@ def test_an_interval_covers_nine_of_ten_draws() -> None:
     low, high = interval(1.0, drawn, 0.0)
     inside = np.mean((drawn > low) & (drawn < high))
     assert inside == pytest.approx(0.9, abs=0.01)
+
+
+SEVEN_TENTHS = Acceptance(by_position=(0.7,))
+STRATEGIES: tuple[AbstractStrategy, ...] = (
+    Plain(),
+    Plain(sequences=4),
+    speculative(2, 0.7),
+    replace(speculative(2, 0.7), sequences=3),
+    LayerSkip(
+        skipped=middle_block(TARGET.architecture, 0.5), draft_length=2, acceptance=SEVEN_TENTHS
+    ),
+    PromptLookup(draft_length=4, acceptance=SEVEN_TENTHS, match=0.3),
+    BlockDiffusion(
+        progress=BlockProgress(block_length=32, committed_per_pass=4.0),
+        answer_tokens=100,
+        cached=True,
+    ),
+    Replacement(other=DRAFT),
+)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda each: f"{each.name}-{each.batch}")
+def test_every_strategy_is_predicted_as_it_is_priced(
+    m3: Profile, strategy: AbstractStrategy
+) -> None:
+    found = predict(strategy, TARGET, m3, context=1024)
+    round_s = float(strategy.round(TARGET, m3.machine, 1024).round_s)
+    assert found.round_s == pytest.approx(round_s, rel=1e-9)
+    assert found.lower_s <= round_s * (1 + 1e-9)
+    assert round_s <= found.upper_s * (1 + 1e-9)
+    tokens_per_s = strategy.batch * strategy.tokens_per_pass / round_s
+    assert found.tokens_per_s == pytest.approx(tokens_per_s)
+    # A batch of plain sequences is compared with one, a drafted batch with as many.
+    rival = Plain(sequences=strategy.batch if "acceptance" in found.settings else 1)
+    rival_s = float(rival.round(TARGET, m3.machine, 1024).round_s)
+    assert found.speedup is not None
+    assert found.speedup == pytest.approx(tokens_per_s * rival_s / rival.batch)
+    assert found.interval_90 is not None
+    assert found.speedup_interval_90 is not None
+    assert found.interval_90[0] < tokens_per_s < found.interval_90[1]
+    assert found.speedup_interval_90[0] <= found.speedup <= found.speedup_interval_90[1]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda each: f"{each.name}-{each.batch}")
+def test_a_machine_of_draws_is_as_many_machines(m3: Profile, strategy: AbstractStrategy) -> None:
+    """The draws of a fit are priced in one call; their median is near the estimate."""
+    drawn = strategy.round(TARGET, m3.sampled_machine, 1024).round_s
+    assert np.shape(drawn) == (len(next(iter(m3.constants.values())).draws),)
+    point = float(strategy.round(TARGET, m3.machine, 1024).round_s)
+    assert float(np.median(drawn)) == pytest.approx(point, rel=0.05)
+
+
+def test_a_batch_multiplies_throughput_and_is_compared_with_one_sequence(m3: Profile) -> None:
+    one, four = (predict(Plain(sequences=n), TARGET, m3, context=64) for n in (1, 4))
+    assert one.tokens_per_s is not None
+    assert four.tokens_per_s is not None
+    assert four.speedup is not None
+    assert four.speedup == pytest.approx(four.tokens_per_s / one.tokens_per_s)
+    assert 1.0 < four.speedup < 4.0
+
+
+def test_a_small_model_instead_is_faster_by_the_bytes_it_saves(m3: Profile) -> None:
+    found = predict(Replacement(other=DRAFT), TARGET, m3, context=64)
+    assert found.verdict == "faster"
+    ratio = TARGET.weight_bytes_per_token / DRAFT.weight_bytes_per_token
+    assert found.speedup is not None
+    assert 0.6 * ratio < found.speedup <= ratio

@@ -12,6 +12,7 @@ import pytest
 
 from model.catalog import packaged_profile_names, packaged_profile_text
 from model.errors import InputError
+from model.kernels.gpu import Gpu
 from model.profile import seeded_draws
 from model.profile_file import profile_from_json, profile_to_json, read_profile, write_profile
 
@@ -47,6 +48,24 @@ def test_a_profile_survives_writing_and_reading(tmp_path: Path) -> None:
         assert again.constants[name].value == constant.value
         np.testing.assert_allclose(again.constants[name].draws, constant.draws, rtol=1e-5)
     assert [each.name for each in path.parent.iterdir()] == ["copy.json"]
+
+
+def test_a_profile_without_the_optional_fields_reads_and_writes_as_before() -> None:
+    whole = document()
+    del whole["gpu"], whole["constants"]["sustained_share"]
+    older = profile_from_json(json.dumps(whole), "older")
+    assert older.header.gpu is None
+    assert older.machine.dispatch is None
+    assert older.machine.sustained() is None
+    assert '"gpu"' not in profile_to_json(older)
+    assert profile_from_json(profile_to_json(older), "again").header == older.header
+
+
+def test_a_profile_keeps_its_gpu_and_sustained_share() -> None:
+    profile = profile_from_json(json.dumps(document()), "m3")
+    again = profile_from_json(profile_to_json(profile), "again")
+    assert again.header.gpu == Gpu(generation=15, size="g", cores=10)
+    assert again.constants["sustained_share"].value == 0.715
 
 
 def test_draws_of_a_stated_constant_have_its_error_and_are_the_same_every_time() -> None:
@@ -120,6 +139,14 @@ def with_value(value: object, *names: str | int) -> Callable[[dict[str, Any]], o
         (with_value(-1.0, "laws", 0, "regimes", 0, "reread"), "by an impossible share"),
         (with_value("fp", "laws", 0, "format"), "law fp.wide: is there more than once"),
         (with_value(1e21, "constants", "sync_s", "value"), "sync_s: is larger than any cost"),
+        (with_value(12, "gpu", "generation"), "p: gpu: is no Apple GPU; give generation 13"),
+        (with_value("gs", "gpu", "size"), "p: gpu: is no Apple GPU; give generation"),
+        (with_value("", "gpu", "size"), "gpu: is no Apple GPU; give .* size g, s, d or p"),
+        (with_value(0, "gpu", "cores"), "gpu: is no Apple GPU; give .* 1 or more cores"),
+        (without("gpu", "cores"), r"p: gpu\.cores: is missing"),
+        (with_value("M3", "gpu"), "p: gpu: is 'M3'; give an object with named fields"),
+        (with_value(1.5, "constants", "sustained_share", "value"), "is not a share of the cold"),
+        (with_value(0.0, "constants", "sustained_share", "value"), "share: is not a share"),
         (with_value(10**400, "constants", "sync_s", "stderr"), "sync_s: stderr: is 1000"),
         (
             with_value([0.0] * 3, "constants", "affine.wide.1.bandwidth_bytes_per_s", "draws"),

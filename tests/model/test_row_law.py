@@ -152,6 +152,34 @@ class TestRowLaw:
             0.5,
         ]
 
+    @given(
+        regimes(),
+        regimes(first_row=8),
+        regimes(first_row=20),
+        products(),
+        st.integers(min_value=-1, max_value=40),
+        st.integers(min_value=1, max_value=64),
+    )
+    def test_a_law_handed_over_elsewhere_prices_both_sides_as_before(
+        self, few: Regime, many: Regime, more: Regime, product: Product, to: int, row: int
+    ) -> None:
+        law = RowLaw(overlap=2.0, rows_measured=64, regimes=(few, many, more))
+        moved = law.handed_over(8, to)
+        before = row < to
+        expected = law.regime_at(min(row, 7) if before else max(row, 8)).time(product, row, 2.0)
+        assert float(moved.time(product, row).total_s) == float(expected.total_s)
+        first_rows = [regime.first_row for regime in moved.regimes]
+        assert first_rows == sorted(set(first_rows))
+        assert first_rows[0] == 1
+
+    @given(regimes(), products(), st.integers(min_value=1, max_value=64), overlaps)
+    def test_half_the_speed_takes_twice_the_time(
+        self, regime: Regime, product: Product, rows: int, overlap: float
+    ) -> None:
+        law = RowLaw(overlap=overlap, rows_measured=64, regimes=(regime,))
+        fast, slow = (float(each.time(product, rows).total_s) for each in (law, law.at_speed(0.5)))
+        assert slow == pytest.approx(2 * fast)
+
     def test_rates_may_be_arrays_of_draws(self) -> None:
         regime = Regime(
             first_row=1,

@@ -7,12 +7,13 @@ accepted given that all before it were, a round commits
           \;=\; \frac{1 - \alpha^{k+1}}{1 - \alpha} \quad (p_i = \alpha)
 
 tokens: the accepted ones and one of the target's own (Leviathan et al., 2023, arXiv 2211.17192).
-Published "acceptance" is at least four numbers, and each has its own name here:
+Published "acceptance" is at least five numbers, and each has its own name here:
 
 * `acceptance`: :math:`\alpha`, a probability per position;
 * `accepted_fraction`: accepted / drafted = (E - 1) / k;
 * `draft_share`: accepted / output = (E - 1) / E, what counting mlx-lm's `from_draft` gives;
-* `tokens_per_pass`: E itself.
+* `tokens_per_pass`: E itself;
+* `survival`: the share of rounds that accepted positions 1..j, for each j.
 
 Real drafts are not independent from position to position; where rates per position are known,
 use them. The conversions to :math:`\alpha` are exact for independent positions only.
@@ -20,6 +21,7 @@ use them. The conversions to :math:`\alpha` are exact for independent positions 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -67,9 +69,14 @@ class Acceptance:
         """E(k): expected tokens that one round commits."""
         return 1.0 + float(np.sum(self.survival(draft_length)))
 
-    def all_accepted(self, draft_length: int) -> float:
-        """Probability that a round accepts its whole draft."""
-        return float(self.survival(draft_length)[-1])
+    def accepted_counts(self, draft_length: int) -> Array:
+        """Probability that a round accepts exactly n draft tokens, for n = 0..`draft_length`.
+
+        >>> Acceptance(by_position=(0.5,)).accepted_counts(2).tolist()
+        [0.5, 0.25, 0.25]
+        """
+        at_least = np.concatenate(([1.0], self.survival(draft_length), [0.0]))
+        return at_least[:-1] - at_least[1:]
 
 
 def tokens_per_pass(acceptance: Quantity, draft_length: Quantity) -> Quantity:
@@ -151,3 +158,30 @@ def from_draft_share(share: float, draft_length: int) -> float:
         )
     # At the limit 1 / (1 - share) may round to a hair above k + 1.
     return from_tokens_per_pass(min(1.0 / (1.0 - share), draft_length + 1.0), draft_length)
+
+
+def from_survival(shares: Sequence[float]) -> Acceptance:
+    """The acceptance by position of shares S_j of all rounds that accepted positions 1..j.
+
+    p_j = S_j / S_(j-1). Engines that print acceptance "by depth" count accepted over drafted at
+    each depth, and as every round drafts every depth, that is S_j and not p_j. After a share of 0
+    no position is reached, and 0 is as good a rate there as any.
+
+    Raises:
+        InputError: no share, a share outside [0, 1], or one larger than the share before it.
+
+    >>> [round(rate, 3) for rate in from_survival((0.9, 0.72, 0.36)).by_position]
+    [0.9, 0.8, 0.5]
+    """
+    rates: list[float] = []
+    before = 1.0
+    for share in shares:
+        if not 0.0 <= share <= before:
+            raise InputError(
+                f"survival {share:g}",
+                f"is not a share of the {before:g} before it",
+                f"give a number in [0, {before:g}]",
+            )
+        rates.append(share / before if before > 0.0 else 0.0)
+        before = share
+    return Acceptance(by_position=tuple(rates))

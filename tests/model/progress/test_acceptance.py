@@ -1,20 +1,20 @@
-"""Progress: limits, closed form against a seeded simulation, and conversions that round-trip."""
+"""Progress: limits, conversions that round-trip, and refusals."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.acceptance import (
+from model.errors import InputError
+from model.progress.acceptance import (
     Acceptance,
     from_accepted_fraction,
     from_draft_share,
+    from_survival,
     from_tokens_per_pass,
     tokens_per_pass,
 )
-from model.errors import InputError
 
 probabilities = st.floats(min_value=0.0, max_value=1.0)
 lengths = st.integers(min_value=1, max_value=16)
@@ -45,21 +45,6 @@ class TestLimits:
     def test_positions_with_one_rate_are_the_closed_form(self, rate: float, k: int) -> None:
         by_position = Acceptance(by_position=(rate,)).tokens_per_pass(k)
         assert by_position == pytest.approx(float(tokens_per_pass(rate, k)), rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("rates", "k"), [((0.8,), 4), ((0.9, 0.7, 0.5, 0.3), 4), ((0.6,), 1), ((0.95, 0.9), 8)]
-)
-def test_closed_form_equals_a_seeded_simulation(rates: tuple[float, ...], k: int) -> None:
-    """Accept from the left until a coin says no, then take the target's own token."""
-    acceptance = Acceptance(by_position=rates)
-    padded = np.array([rates[min(i, len(rates) - 1)] for i in range(k)])
-    coins = np.random.default_rng(7).random((200_000, k)) < padded
-    committed = 1 + np.cumprod(coins, axis=1).sum(axis=1)
-    error = 4 * committed.std() / np.sqrt(len(committed))
-    assert committed.mean() == pytest.approx(acceptance.tokens_per_pass(k), abs=error)
-    full = np.all(coins, axis=1).mean()
-    assert full == pytest.approx(acceptance.all_accepted(k), abs=0.005)
 
 
 class TestConversions:
@@ -105,3 +90,29 @@ class TestConversions:
 def test_acceptance_outside_its_range_is_refused(value: float) -> None:
     with pytest.raises(InputError, match="is not a probability"):
         Acceptance(by_position=(value,))
+
+
+class TestSurvival:
+    """Shares of rounds that got to each depth."""
+
+    @given(st.lists(st.floats(min_value=0.001, max_value=1.0), min_size=1, max_size=8))
+    def test_round_trip(self, rates: list[float]) -> None:
+        k = len(rates)
+        shares = Acceptance(by_position=tuple(rates)).survival(k).tolist()
+        assert from_survival(shares).by_position == pytest.approx(rates, rel=1e-9)
+
+    def test_after_a_position_that_never_passes(self) -> None:
+        assert from_survival((0.5, 0.0, 0.0)).by_position == (0.5, 0.0, 0.0)
+
+    @pytest.mark.parametrize(
+        ("shares", "line"),
+        [
+            ((0.5, 0.6), "survival 0.6: is not a share of the 0.5 before it"),
+            ((1.1,), "survival 1.1: is not a share of the 1 before it"),
+            ((float("nan"),), "survival nan: is not a share"),
+            ((), "acceptance: has no position"),
+        ],
+    )
+    def test_refusals(self, shares: tuple[float, ...], line: str) -> None:
+        with pytest.raises(InputError, match=line):
+            from_survival(shares)
