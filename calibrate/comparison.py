@@ -17,10 +17,10 @@ import numpy as np
 from calibrate.environment import Environment
 from calibrate.run_record import Run
 from calibrate.run_strategy import PREDICTED, strategy_of
+from model.cost.forward import Bound
 from model.errors import InputError
-from model.forward import Bound
-from model.prediction import TIE, Prediction, predict
-from model.profile import Profile
+from model.machine.profile import Profile
+from model.prediction.prediction import TIE, Prediction, predict
 
 THROUGHPUT = "tokens_per_s"
 SPEEDUP = "speedup"

@@ -26,7 +26,7 @@ import mlx.core as mx
 
 from calibrate.cold import cold
 from calibrate.timing import Job
-from model.weight_format import WeightFormat, weight_format
+from model.network.weight_format import WeightFormat, weight_format
 
 Step: TypeAlias = Callable[[mx.array, int], mx.array]
 

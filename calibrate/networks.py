@@ -27,8 +27,8 @@ from calibrate.environment import read_environment
 from calibrate.kernels import activation_of, packing
 from calibrate.random_weights import draw_weights
 from model.errors import InputError
+from model.network.weight_format import DEFAULT_GROUP, WeightFormat, weight_format
 from model.units import GB
-from model.weight_format import DEFAULT_GROUP, WeightFormat, weight_format
 
 
 @final
@@ -39,7 +39,7 @@ class Network:
     Attributes:
         model: mlx-lm's module; `model(tokens, cache=...)` gives logits.
         weights: "random" or "real".
-        format_name: How its matrices are stored, a name that `model.weight_format` knows.
+        format_name: How its matrices are stored, a name that `model.network.weight_format` knows.
         vocab_size: Token numbers are below this.
         total_bytes: All parameters, the scales of quantized ones included.
         tokenizer: What turns text into tokens; None where the weights are random.
@@ -70,8 +70,8 @@ def random_network(
 
     Args:
         config: A Hugging Face config.json.
-        format_name: A name that `model.weight_format` knows. On the CPU back end affine scales
-            take 32 bits in any case, as `activation_dtype` says.
+        format_name: A name that :mod:`model.network.weight_format` knows. On the CPU back end
+            affine scales take 32 bits in any case, as `activation_dtype` says.
         seed: Equal seeds draw equal weights.
         name: What to call it; the config's model_type by default.
 

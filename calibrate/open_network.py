@@ -7,7 +7,7 @@ from pathlib import Path
 from calibrate.networks import Network, load_network, random_network
 from calibrate.smollm2 import AS_STORED, smollm2
 from model.errors import InputError
-from model.target import load_config
+from model.network.target import load_config
 
 WEIGHTS = ("auto", "random", "real")
 SMOLLM2 = "smollm2-135m"

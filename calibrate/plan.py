@@ -17,7 +17,7 @@ from calibrate.questions import Author
 from calibrate.session import Speed
 from calibrate.timing import Pace
 from model.errors import unknown_name
-from model.weight_format import WeightFormat, weight_format
+from model.network.weight_format import WeightFormat, weight_format
 
 EXPECTED_S = {
     ("quick", False): 74.0,

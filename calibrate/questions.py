@@ -11,7 +11,7 @@ from calibrate.grid import FAST_VOCAB, NARROW, Dimensions, Grid
 from calibrate.probe import Probe
 from calibrate.samples import REFERENCE, Settings, settings_text
 from calibrate.session import Speed
-from model.weight_format import WeightFormat, weight_format
+from model.network.weight_format import WeightFormat, weight_format
 
 SEVERAL_ROWS = 2
 """Rows from which a product is no longer a vector's."""

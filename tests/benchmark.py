@@ -11,17 +11,17 @@ from time import perf_counter
 
 import numpy as np
 
-from model.break_even import break_even
-from model.checkpoint import Checkpoint
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.machine.profile_store import named_profile
+from model.network.checkpoint import Checkpoint
+from model.network.target import load_target
 from model.planners.sublayers import plan_sublayers, sublayer_times
-from model.prediction import predict
-from model.profile_store import named_profile
+from model.prediction.break_even import break_even
+from model.prediction.prediction import predict
+from model.prediction.round_costs import RoundCosts, round_costs
 from model.progress.acceptance import Acceptance
-from model.round_costs import RoundCosts, round_costs
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
-from model.target import load_target
 from model.units import Quantity
 
 PREDICTING = "predict llama-3.1-8b --format 4bit --draft llama-3.2-1b --draft-length 4"

@@ -32,6 +32,12 @@ WITHOUT_STREAMLIT = {"charts", "present"}
 TAKEN_NAMES = {*PACKAGES, "tests", "tokroof", *MAY_IMPORT["dashboard"], *sys.stdlib_module_names}
 
 
+ORDER = ("network", "machine", "cost", "strategies", "prediction", "planners", "articles")
+"""The parts of model/ as its data flows: each imports only what stands before it."""
+BESIDE = {"progress": (), "commands": (*ORDER, "progress")}
+"""Progress knows no machine; commands may ask for everything."""
+
+
 def imported_modules(node: ast.AST, in_function: bool = False) -> Iterator[tuple[str, bool]]:
     """Every module that is imported below a node, and whether only when a function runs."""
     for child in ast.iter_child_nodes(node):
@@ -63,6 +69,47 @@ def breaches(file: Path, source: str) -> list[str]:
         elif top == "streamlit" and not WITHOUT_STREAMLIT.isdisjoint({file.stem, *file.parts}):
             found.append(f"{file} imports {module}; charts are functions of records, no more")
     return found
+
+
+def against_the_flow(file: Path, source: str) -> list[str]:
+    """What a file of model/ (its path from the root) imports from a part that comes later."""
+    part = file.parts[1]
+    if part in ORDER:
+        allowed: tuple[str, ...] = (*ORDER[: ORDER.index(part)], "progress")
+    else:
+        allowed = BESIDE.get(part, ())
+    parts = {
+        module.split(".")[1]
+        for module, _ in imported_modules(ast.parse(source))
+        if "." in module and module.startswith("model.")
+    }
+    return [
+        f"{file} imports model.{late}"
+        for late in sorted(parts & {*ORDER, *BESIDE})
+        if late not in (part, *allowed)
+    ]
+
+
+def test_data_flows_one_way_through_the_model() -> None:
+    files = [path.relative_to(ROOT) for path in (ROOT / "model").rglob("*.py")]
+    assert {file.parts[1] for file in files if len(file.parts) > 2} == {*ORDER, *BESIDE}
+    assert [
+        line for file in files for line in against_the_flow(file, (ROOT / file).read_text())
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("model/network/mixer.py", "from model.machine.row_law import Product"),
+        ("model/machine/machine.py", "from model.cost.forward import forward_pass"),
+        ("model/cost/forward.py", "def late():\n    from model.strategies.plain import Plain"),
+        ("model/progress/acceptance.py", "import model.machine.machine"),
+        ("model/units.py", "from model.network.matrix import Matrix"),
+    ],
+)
+def test_a_current_against_the_flow_is_caught(file: str, source: str) -> None:
+    assert len(against_the_flow(Path(file), source)) == 1
 
 
 def test_each_file_imports_what_its_layer_may() -> None:
@@ -105,7 +152,10 @@ def test_a_planted_breach_is_caught(file: str, source: str) -> None:
         ("model/sweep.py", "import math\nimport numpy as np\nfrom model.units import GB"),
         ("model/sweep.py", "def solve():\n    from scipy.optimize import brentq"),
         ("model/strategies/plain.py", "from . import base"),
-        ("calibrate/fit.py", "from scipy.optimize import least_squares\nimport model.row_law"),
+        (
+            "calibrate/fit.py",
+            "from scipy.optimize import least_squares\nimport model.machine.row_law",
+        ),
         ("calibrate/kernels.py", "import mlx.core as mx"),
         ("dashboard/app.py", "import streamlit as st\nimport calibrate.profiles"),
         ("dashboard/charts.py", "import altair as alt\nfrom model.units import GB"),

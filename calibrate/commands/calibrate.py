@@ -18,9 +18,9 @@ from calibrate.run_record import Run, read_runs
 from calibrate.run_strategy import PREDICTED
 from model.commands.machines import as_json, constants_text
 from model.errors import InputError
-from model.profile import Profile
-from model.profile_file import write_profile
-from model.profile_store import check_profile_name, choose_profile, profiles_folder
+from model.machine.profile import Profile
+from model.machine.profile_file import write_profile
+from model.machine.profile_store import check_profile_name, choose_profile, profiles_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

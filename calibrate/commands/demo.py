@@ -20,11 +20,11 @@ from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
 from calibrate.run_record import Run
 from model.commands.break_even import as_text, break_even_rows
-from model.profile import Profile
+from model.machine.profile import Profile
+from model.network.target import load_target
+from model.prediction.round_costs import round_costs
 from model.progress.acceptance import Acceptance
-from model.round_costs import round_costs
 from model.strategies.speculative import Speculative
-from model.target import load_target
 
 FORMATS = ["4bit", "8bit", "3bit"]
 DRAFT_LENGTHS = (1, 2, 4)

@@ -20,7 +20,7 @@ from calibrate.prompts import prompt_tokens
 from calibrate.run_record import STRATEGIES, Run, append_run
 from model.commands import options as shared
 from model.errors import InputError, unknown_name
-from model.profile_store import choose_profile
+from model.machine.profile_store import choose_profile
 from model.progress.acceptance import MAX_DRAFT_LENGTH
 
 DEFAULT_TOKENS = 64

@@ -16,8 +16,8 @@ from calibrate.run_strategy import PREDICTED
 from model.commands import options as shared
 from model.commands.table import table
 from model.errors import InputError
-from model.profile import Header
-from model.profile_store import choose_profile
+from model.machine.profile import Header
+from model.machine.profile_store import choose_profile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,10 +14,10 @@ from calibrate.fit.overheads import PASS_PROBES, fit_overheads
 from calibrate.fit.pass_timings import DIMENSIONS, PASS_MODES
 from calibrate.run_record import Run
 from calibrate.samples import Sample, StoredSample
-from model.constant import Constant, Origin
 from model.errors import InputError
-from model.kernels.gpu import gpu_of
-from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Header, Profile, seeded_draws
+from model.machine.constant import Constant, Origin
+from model.machine.kernels.gpu import gpu_of
+from model.machine.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Header, Profile, seeded_draws
 from model.typed_json import record_from_json
 
 PASS_SETTINGS = (*(ours for _, ours in DIMENSIONS), "rows", "context")

@@ -19,8 +19,8 @@ from typing import final
 import numpy as np
 
 from calibrate.fit.observations import Observations
-from model.overlap import overlapped
-from model.row_law import Regime
+from model.machine.overlap import overlapped
+from model.machine.row_law import Regime
 from model.units import Array
 
 TILES = (1.0, 5.0, 8.0, 16.0, 32.0, 64.0, math.inf)

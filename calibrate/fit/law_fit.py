@@ -24,8 +24,8 @@ from scipy.optimize import minimize_scalar
 
 from calibrate.fit.curves import RATIOS, Curves, curves
 from calibrate.fit.observations import Observations
-from model.overlap import overlapped
-from model.row_law import Regime, RowLaw
+from model.machine.overlap import overlapped
+from model.machine.row_law import Regime, RowLaw
 from model.units import Array
 
 OVERLAPS = (1.0, 2.0, 4.0, math.inf)

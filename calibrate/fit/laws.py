@@ -15,11 +15,11 @@ from calibrate.fit.bootstrap import drawn
 from calibrate.fit.law_fit import fit_law
 from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
 from calibrate.samples import REFERENCE, Sample
-from model.constant import Constant, Origin
-from model.profile import LawForm, RegimeForm
-from model.row_law import RowLaw, shape_of
+from model.machine.constant import Constant, Origin
+from model.machine.profile import LawForm, RegimeForm
+from model.machine.row_law import RowLaw, shape_of
+from model.network.weight_format import weight_format
 from model.units import Array
-from model.weight_format import weight_format
 
 RATES = (("bandwidth_bytes_per_s", "byte/s"), ("flops_per_s", "FLOP/s"))
 SMALLEST_SHARE = 0.2

@@ -7,7 +7,7 @@ from typing import Self, final
 
 import numpy as np
 
-from model.row_law import Product
+from model.machine.row_law import Product
 from model.units import Array
 
 NOISE_FLOOR_LOG = 0.02

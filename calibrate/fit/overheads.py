@@ -1,7 +1,7 @@
 r"""What a pass costs besides its products, and what the host charges, from whole layers.
 
 The row laws are fitted before; here they are fixed. With them a pass is linear in the unknown
-constants of :class:`model.machine.Device`, so its device time is
+constants of :class:`model.machine.machine.Device`, so its device time is
 
 .. math:: t_{device} = t_{products} + A\,\theta_{device}
 
@@ -35,10 +35,10 @@ from calibrate.fit.pass_timings import FITTED_DEVICE, format_name, pass_timings,
 from calibrate.fit.run_timings import run_timings
 from calibrate.run_record import Run
 from calibrate.samples import Sample
-from model.constant import Constant, Origin
-from model.machine import Machine
-from model.profile import HOST_CONSTANTS, MORE_ROWS, ONE_ROW
-from model.row_law import Product
+from model.machine.constant import Constant, Origin
+from model.machine.machine import Machine
+from model.machine.profile import HOST_CONSTANTS, MORE_ROWS, ONE_ROW
+from model.machine.row_law import Product
 from model.units import Array
 
 PRIOR_KERNELS = {"layer_s": 20.0, "more_rows_layer_s": 3.0, "pass_s": 20.0}

@@ -13,13 +13,13 @@ from typing import final
 import numpy as np
 
 from calibrate.samples import Sample
-from model.checkpoint import Checkpoint
-from model.config import read_config
-from model.forward import PassCost, forward_pass
-from model.machine import Device, Host, Machine, Submission
-from model.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, MORE_ROWS, ONE_ROW
+from model.cost.forward import PassCost, forward_pass
+from model.machine.machine import Device, Host, Machine, Submission
+from model.machine.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, MORE_ROWS, ONE_ROW
+from model.network.checkpoint import Checkpoint
+from model.network.config import read_config
+from model.network.weight_format import weight_format
 from model.units import Array, Quantity
-from model.weight_format import weight_format
 
 FITTED_DEVICE = tuple(name for name in DEVICE_CONSTANTS if name != "kernel_s")
 DIMENSIONS = (

@@ -11,8 +11,8 @@ import numpy as np
 from calibrate.fit.pass_timings import with_constants, without_overheads
 from calibrate.run_record import Run
 from calibrate.run_strategy import strategy_of
-from model.checkpoint import Checkpoint
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.strategies.base import AbstractStrategy
 from model.units import Array
 

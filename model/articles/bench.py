@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import final
 
 from model.articles.claim import Setting
-from model.checkpoint import Checkpoint
 from model.errors import InputError
-from model.kernels.runtime_change import as_runtime
-from model.profile import Profile
-from model.profile_store import DEFAULT_MACHINE, named_profile
-from model.target import load_target
+from model.machine.kernels.runtime_change import as_runtime
+from model.machine.profile import Profile
+from model.machine.profile_store import DEFAULT_MACHINE, named_profile
+from model.network.checkpoint import Checkpoint
+from model.network.target import load_target
 
 ARTICLE_RUNTIME = "mlx-0.31"
 LATER_RUNTIME = "mlx-0.32"

@@ -8,12 +8,12 @@ from model.articles.bench import CONTEXT, TARGET, Bench, loaded
 from model.articles.claim import Article, Claim, Figure, Panel, Verdict, Word, gain, speed
 from model.articles.fewer_bits import share
 from model.errors import InputError
-from model.prediction import Prediction, predict
-from model.profile import Profile
+from model.machine.profile import Profile
+from model.machine.working_set import NEWER_LIMITS, recommended_bytes
+from model.network.target import load_target
+from model.prediction.prediction import Prediction, predict
 from model.strategies.replacement import Replacement
-from model.target import load_target
 from model.units import GB
-from model.working_set import NEWER_LIMITS, recommended_bytes
 
 
 class Change(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import final
 
-from model.prediction import Prediction
+from model.prediction.prediction import Prediction
 
 
 class Article(StrEnum):

@@ -23,10 +23,10 @@ from model.articles.diffusion_passes import (
     experts_of,
 )
 from model.articles.estimates import sustained_tokens_per_s
-from model.checkpoint import Checkpoint
-from model.memory import feasibility
-from model.prediction import predict
-from model.profile import Profile
+from model.machine.profile import Profile
+from model.network.checkpoint import Checkpoint
+from model.prediction.memory import feasibility
+from model.prediction.prediction import predict
 from model.progress.diffusion import BlockProgress
 from model.strategies.block_diffusion import BlockDiffusion
 from model.strategies.plain import Plain

@@ -7,13 +7,13 @@ from typing import final
 
 import numpy as np
 
-from model.architecture import Experts
 from model.articles.claim import Figure, Panel
-from model.checkpoint import Checkpoint
-from model.forward import PassCost, forward_pass
-from model.moe import unique_experts
-from model.prediction import extrapolation, interval
-from model.profile import Profile
+from model.cost.forward import PassCost, forward_pass
+from model.cost.moe import unique_experts
+from model.machine.profile import Profile
+from model.network.architecture import Experts
+from model.network.checkpoint import Checkpoint
+from model.prediction.prediction import extrapolation, interval
 from model.units import MILLI, Array
 
 MOST_ROWS = 1024

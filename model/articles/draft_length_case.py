@@ -11,11 +11,11 @@ from model.articles.bench import CONTEXT, DRAFT, TARGET, loaded
 from model.articles.claim import Word
 from model.articles.estimates import acceptance_for, central, drawn_costs, pass_scatter
 from model.articles.published_pair import PublishedPair, VerifyCosts, rates
-from model.forward import forward_pass
-from model.memory import feasibility
-from model.profile import Profile
+from model.cost.forward import forward_pass
+from model.machine.profile import Profile
+from model.prediction.memory import feasibility
+from model.prediction.round_costs import RoundCosts, round_costs
 from model.progress.acceptance import Acceptance, tokens_per_pass
-from model.round_costs import RoundCosts, round_costs
 from model.strategies.speculative import Speculative
 from model.units import Array
 

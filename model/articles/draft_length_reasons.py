@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from model.articles.bench import CONTEXT
 from model.articles.claim import Figure, Panel, Word
 from model.articles.published_pair import PublishedPair, VerifyCosts, rates
-from model.checkpoint import Checkpoint
-from model.profile import Profile
+from model.machine.profile import Profile
+from model.network.checkpoint import Checkpoint
 from model.progress.acceptance import Acceptance
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative

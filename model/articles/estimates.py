@@ -4,9 +4,9 @@ The acceptance at which a speedup :math:`S^*` is reached is the smallest root of
 
 .. math:: \frac{E(k, \alpha)\, t_1}{T(k, \alpha)} = S^*
 
-with the rounds of :mod:`model.round_costs`; where there is none, no acceptance reaches it. Its
-interval is over the draws of the profile's constants, each with the scatter of whole passes drawn
-anew for the plain pass and for the round of each draft length.
+with the rounds of :mod:`model.prediction.round_costs`; where there is none, no acceptance reaches
+it. Its interval is over the draws of the profile's constants, each with the scatter of whole
+passes drawn anew for the plain pass and for the round of each draft length.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.checkpoint import Checkpoint
-from model.forward import forward_pass
-from model.machine import Machine
-from model.prediction import extrapolation, interval
-from model.profile import Profile
-from model.round_costs import RoundCosts, round_costs
+from model.cost.forward import forward_pass
+from model.machine.machine import Machine
+from model.machine.profile import Profile
+from model.network.checkpoint import Checkpoint
+from model.prediction.prediction import extrapolation, interval
+from model.prediction.round_costs import RoundCosts, round_costs
 from model.strategies.drafted import AbstractDrafted
 from model.strategies.plain import Plain
 from model.units import Array, Quantity

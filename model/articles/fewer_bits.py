@@ -14,8 +14,8 @@ from model.articles.claim import (
     gain,
     speed,
 )
-from model.prediction import Prediction, predict
-from model.profile import Profile
+from model.machine.profile import Profile
+from model.prediction.prediction import Prediction, predict
 from model.strategies.plain import Plain
 from model.strategies.replacement import Replacement
 from model.units import GIGA, MILLI

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from model.articles.bench import CONTEXT, TARGET, Bench, loaded
 from model.articles.claim import Article, Claim, Figure, Panel, Published, Verdict
 from model.articles.estimates import pass_cost
-from model.forward import PassCost, forward_pass
-from model.memory import feasibility
-from model.profile import Profile
+from model.cost.forward import PassCost, forward_pass
+from model.machine.profile import Profile
+from model.prediction.memory import feasibility
 
 FORMATS = ("bf16", "8bit", "4bit")
 CHECKED = 5

@@ -19,8 +19,8 @@ from model.articles.layer_skip_cells import (
     drawn_wins,
     skipping,
 )
-from model.prediction import Prediction, predict
-from model.profile import Profile
+from model.machine.profile import Profile
+from model.prediction.prediction import Prediction, predict
 from model.progress.acceptance import Acceptance
 
 HALF, HALF_ACCEPTANCE = 0.5, 0.06

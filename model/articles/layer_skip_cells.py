@@ -9,11 +9,11 @@ import numpy as np
 
 from model.articles.bench import CONTEXT, loaded
 from model.articles.estimates import acceptance_for, central, drawn_costs
+from model.machine.profile import Profile
+from model.network.sublayers import middle_block
 from model.planners.layer_skip import ALWAYS, NEVER, SkipCell, plan_layer_skip
-from model.profile import Profile
-from model.round_costs import round_costs
+from model.prediction.round_costs import round_costs
 from model.strategies.layer_skip import LayerSkip
-from model.sublayers import middle_block
 
 MODELS = ("qwen3-4b", "llama-3.2-3b")
 FRACTIONS = (0.125, 0.25, 0.375, 0.5)

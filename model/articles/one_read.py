@@ -15,8 +15,8 @@ from model.articles.claim import (
 )
 from model.articles.estimates import sustained_tokens_per_s
 from model.articles.fewer_bits import share
-from model.prediction import Prediction, predict
-from model.profile import Profile
+from model.machine.profile import Profile
+from model.prediction.prediction import Prediction, predict
 from model.strategies.plain import Plain
 from model.units import GIGA
 

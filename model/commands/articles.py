@@ -14,7 +14,7 @@ from model.articles.claim import Claim, Figure, Panel, Published, Unanswered
 from model.articles.registry import CLAIMS, examine
 from model.commands import options as shared
 from model.commands.table import table
-from model.profile_store import choose_profile
+from model.machine.profile_store import choose_profile
 
 WIDTH = 100
 

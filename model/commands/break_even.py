@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import final
 
-from model.break_even import best_draft_length, break_even
 from model.commands import options as shared
 from model.commands.table import table
-from model.memory import check_fits
-from model.profile_store import choose_profile
+from model.machine.profile_store import choose_profile
+from model.prediction.break_even import best_draft_length, break_even
+from model.prediction.memory import check_fits
+from model.prediction.round_costs import RoundCosts, round_costs
 from model.progress.acceptance import Acceptance
-from model.round_costs import RoundCosts, round_costs
 from model.strategies.speculative import Speculative
 
 DEFAULT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)

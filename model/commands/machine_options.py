@@ -8,11 +8,11 @@ from typing import final
 
 from model.commands import options as shared
 from model.errors import InputError
-from model.kernels.runtime_change import as_runtime
-from model.profile import Profile
-from model.profile_store import choose_profile
+from model.machine.kernels.runtime_change import as_runtime
+from model.machine.profile import Profile
+from model.machine.profile_store import choose_profile
+from model.machine.working_set import working_set_share
 from model.units import GIB
-from model.working_set import working_set_share
 
 
 @final

@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from model.commands.table import table
-from model.profile import Profile
-from model.profile_store import machine_names, named_profile
+from model.machine.profile import Profile
+from model.machine.profile_store import machine_names, named_profile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

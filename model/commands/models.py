@@ -6,10 +6,10 @@ import argparse
 import json
 
 from model import catalog
-from model.checkpoint import Checkpoint
 from model.commands.table import table
-from model.head_target import heads_of
-from model.target import load_target
+from model.network.checkpoint import Checkpoint
+from model.network.head_target import heads_of
+from model.network.target import load_target
 from model.units import GB, GIGA, KILO
 
 LISTED_FORMAT = "4bit"

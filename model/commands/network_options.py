@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from model.checkpoint import Checkpoint
 from model.commands import options as shared
 from model.errors import InputError
-from model.weight_format import weight_format
+from model.network.checkpoint import Checkpoint
+from model.network.mixer import MixerKind
+from model.network.weight_format import weight_format
 
 CACHE_FORMATS = ("8bit", "4bit")
 
@@ -27,6 +28,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_cache(kv_format: str, target: Checkpoint) -> None:
+    """Refuse to quantize caches that mlx-lm 0.32.2 cannot: windows raise, latents do not fit.
+
+    Raises:
+        InputError: a layer has another cache than keys and values of every token.
+    """
+    for layer in target.architecture.layers:
+        if layer.mixer is not None and layer.mixer.kind not in (
+            MixerKind.FULL,
+            MixerKind.RECURRENT,
+        ):
+            raise InputError(
+                f"--kv-format {kv_format}",
+                f"does not apply to the {layer.mixer.kind.value} layers of "
+                f"{target.architecture.name}, which mlx-lm cannot quantize",
+                "leave it out",
+            )
+
+
 def with_settings(options: argparse.Namespace, target: Checkpoint) -> Checkpoint:
     """The target with the cache and the routing that the options describe.
 
@@ -41,6 +61,7 @@ def with_settings(options: argparse.Namespace, target: Checkpoint) -> Checkpoint
                 "is not a format of mlx-lm's quantized cache",
                 f"give {' or '.join(CACHE_FORMATS)}",
             )
+        check_cache(options.kv_format, target)
         target = replace(target, cache_format=weight_format(options.kv_format))
     if options.shared_experts is not None:
         share = shared.number("--shared-experts", options.shared_experts)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from model.checkpoint import Checkpoint
 from model.errors import InputError
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
+from model.network.target import load_target
 from model.progress.acceptance import (
     MAX_DRAFT_LENGTH,
     Acceptance,
@@ -14,7 +15,6 @@ from model.progress.acceptance import (
     from_draft_share,
     from_tokens_per_pass,
 )
-from model.target import load_target
 
 DEFAULT_CONTEXT = 1024
 

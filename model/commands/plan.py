@@ -10,21 +10,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from model.checkpoint import Checkpoint
 from model.commands import machine_options
 from model.commands import options as shared
 from model.commands.table import table
 from model.errors import InputError, unknown_name
-from model.machine import Machine
-from model.memory import check_fits
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
+from model.network.sublayers import Half
+from model.network.target import load_target
 from model.planners.diffusion import plan_diffusion
 from model.planners.factors_file import read_factors
 from model.planners.layer_skip import plan_layer_skip
 from model.planners.sublayers import plan_sublayers
+from model.prediction.memory import check_fits
 from model.progress.acceptance import MAX_DRAFT_LENGTH
 from model.progress.skip_curve import SkipPoint, fit_skip_curve
-from model.sublayers import Half
-from model.target import load_target
 
 FRACTIONS = "0.125,0.25,0.375,0.5"
 DRAFT_LENGTHS = "1,2,4,8"

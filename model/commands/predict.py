@@ -19,9 +19,9 @@ from model.commands.prediction_text import (
 )
 from model.commands.runtime_text import runtime_json, runtime_lines
 from model.commands.strategy_builders import Answerable, Question, Refused
-from model.memory import check_fits
-from model.need import Need
-from model.prediction import predict
+from model.prediction.memory import check_fits
+from model.prediction.need import Need
+from model.prediction.prediction import predict
 from model.progress.acceptance import MAX_DRAFT_LENGTH
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from model.need import Need
-from model.prediction import Prediction
+from model.prediction.need import Need
+from model.prediction.prediction import Prediction
 from model.progress.published import TaskProgress
 
 

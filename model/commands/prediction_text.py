@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from model.commands.progress_options import NO_ACCEPTANCE
 from model.commands.strategy_builders import Answerable, Refused
 from model.commands.table import table
-from model.need import Need
-from model.prediction import Prediction
+from model.prediction.need import Need
+from model.prediction.prediction import Prediction
 from model.strategies.base import Settings
 from model.units import MILLI
 

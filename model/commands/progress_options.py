@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from model.break_even import best_draft_length
-from model.checkpoint import Checkpoint
 from model.commands import options as shared
-from model.draft_head import HeadKind
 from model.errors import InputError, unknown_name
-from model.machine import Machine
-from model.need import Need, need
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
+from model.network.draft_head import HeadKind
+from model.prediction.break_even import best_draft_length
+from model.prediction.need import Need, need
+from model.prediction.round_costs import round_costs
 from model.progress.acceptance import Acceptance
 from model.progress.published import TaskProgress, published_progress
 from model.progress.vocabulary import Method, Task
-from model.round_costs import round_costs
 from model.strategies.block_drafter import BlockDrafter
 from model.strategies.draft_head import TrainedHead
 from model.strategies.drafted import AbstractDrafted

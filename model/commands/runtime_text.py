@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.checkpoint import Checkpoint
-from model.forward import forward_pass
-from model.kernels.upgrade import KernelChange, upgrade
-from model.profile import Profile
+from model.cost.forward import forward_pass
+from model.machine.kernels.upgrade import KernelChange, upgrade
+from model.machine.profile import Profile
+from model.network.checkpoint import Checkpoint
 
 ROWS = (2, 3, 5, 9, 17)
 """Rows of verify passes that are compared: drafts of 1, 2, 4, 8 and 16 tokens."""

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
-from model.checkpoint import Checkpoint
 from model.commands import options as shared
 from model.commands.progress_options import Settled, read_task, settled
-from model.config.diffusion_lm import MODEL_TYPES as DIFFUSION_TYPES
 from model.errors import InputError
-from model.head_target import heads_of, load_head
-from model.machine import Machine
-from model.need import Need
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
+from model.network.config.diffusion_lm import MODEL_TYPES as DIFFUSION_TYPES
+from model.network.head_target import heads_of, load_head
+from model.network.sublayers import Half, Sublayer, middle_block
+from model.network.target import load_target
+from model.prediction.need import Need
 from model.progress.acceptance import Acceptance
 from model.progress.diffusion import BlockProgress, from_steps, published_commits
 from model.progress.published import TaskProgress
@@ -28,8 +30,6 @@ from model.strategies.plain import Plain
 from model.strategies.prompt_lookup import PromptLookup
 from model.strategies.replacement import Replacement
 from model.strategies.speculative import Speculative
-from model.sublayers import Half, Sublayer, middle_block
-from model.target import load_target
 
 ALL = "all"
 SHOWN_BATCH = 4

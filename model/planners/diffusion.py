@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from model.checkpoint import Checkpoint
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.progress.diffusion import BlockProgress
 from model.strategies.block_diffusion import BlockDiffusion
 from model.strategies.plain import Plain

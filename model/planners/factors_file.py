@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast, final
 
 from model.errors import InputError
-from model.sublayers import Half, Sublayer
+from model.network.sublayers import Half, Sublayer
 from model.typed_json import record_from_json
 
 LARGEST_BYTES = 10_000_000

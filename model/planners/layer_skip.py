@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from model.break_even import break_even
-from model.checkpoint import Checkpoint
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
+from model.network.sublayers import middle_block
+from model.prediction.break_even import break_even
+from model.prediction.round_costs import round_costs
 from model.progress.acceptance import Acceptance
-from model.round_costs import round_costs
 from model.strategies.layer_skip import LayerSkip
-from model.sublayers import middle_block
 
 NEVER = Acceptance(by_position=(0.0,))
 ALWAYS = Acceptance(by_position=(1.0,))

@@ -24,17 +24,17 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from model.architecture import Layer
-from model.checkpoint import Checkpoint
+from model.cost.forward import forward_pass
 from model.errors import InputError
-from model.forward import forward_pass
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.architecture import Layer
+from model.network.checkpoint import Checkpoint
+from model.network.sublayers import Half, Sublayer, lent_caches, sublayers, without
+from model.network.weight_format import WeightFormat
 from model.planners.layer_skip import NEVER
 from model.progress.acceptance import tokens_per_pass
 from model.strategies.layer_skip import LayerSkip
 from model.strategies.plain import Plain
-from model.sublayers import Half, Sublayer, lent_caches, sublayers, without
-from model.weight_format import WeightFormat
 
 
 class Skippable(NamedTuple):

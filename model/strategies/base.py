@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
-from model.checkpoint import Checkpoint
-from model.forward import Bound, PassCost
-from model.machine import Machine
+from model.cost.forward import Bound, PassCost
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.units import Array, Quantity
 
 Settings: TypeAlias = Mapping[str, str | int | float | list[float]]

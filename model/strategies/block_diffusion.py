@@ -27,10 +27,10 @@ from typing import final
 
 import numpy as np
 
-from model.checkpoint import Checkpoint
+from model.cost.forward import forward_pass
 from model.errors import InputError
-from model.forward import forward_pass
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.progress.diffusion import BlockProgress
 from model.strategies.base import AbstractStrategy, Round, Settings, expected_round
 from model.strategies.drafted import drafted_round
@@ -123,6 +123,7 @@ class BlockDiffusion(AbstractStrategy):
         else:
             canvas = self.canvas_tokens or done + self.progress.block_length
             # Without a cache every row attends to every row of the same pass.
-            rows = past = np.ceil(context) + canvas
+            scalar = isinstance(context, int | float)
+            rows = past = math.ceil(context) + canvas if scalar else np.ceil(context) + canvas
         cost = forward_pass(target, machine, rows=rows, context=past)
         return drafted_round([], cost, machine)

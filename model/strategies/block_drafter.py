@@ -32,19 +32,19 @@ from typing import final
 
 import numpy as np
 
-from model.architecture import Layer
-from model.cache_cost import growth_s
-from model.checkpoint import Checkpoint, Formats
-from model.draft_head import DraftHead, HeadKind
+from model.cost.cache_cost import growth_s
+from model.cost.forward import PassCost, forward_pass, total
+from model.cost.weight_cost import siblings_time
 from model.errors import InputError
-from model.forward import PassCost, forward_pass, total
-from model.machine import Machine
-from model.matrix import Siblings
-from model.row_law import ProductTime
+from model.machine.machine import Machine
+from model.machine.row_law import ProductTime
+from model.network.architecture import Layer
+from model.network.checkpoint import Checkpoint, Formats
+from model.network.draft_head import DraftHead, HeadKind
+from model.network.matrix import Siblings
 from model.strategies.base import Settings
 from model.strategies.drafted import AbstractDrafted
 from model.units import Quantity
-from model.weight_cost import siblings_time
 
 KEYS_AND_VALUES = ("self_attn.k_proj", "self_attn.v_proj")
 
@@ -55,8 +55,8 @@ class BlockDrafter(AbstractDrafted):
     """A head that proposes `draft_length` tokens a round in one pass.
 
     `head` is its checkpoint bound to the target, `design` what its config says
-    (:func:`model.head_target.load_head` gives both). `block_rows` are the rows of the pass where
-    the runtime does not fit them to the draft length.
+    (:func:`model.network.head_target.load_head` gives both). `block_rows` are the rows of the
+    pass where the runtime does not fit them to the draft length.
 
     Raises:
         InputError: a draft length or batch no round can have, a draft longer than the block, or a

@@ -36,12 +36,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from model.cache_cost import growth_s
-from model.checkpoint import Checkpoint
-from model.draft_head import DraftHead, HeadKind
+from model.cost.cache_cost import growth_s
+from model.cost.forward import PassCost, forward_pass
 from model.errors import InputError
-from model.forward import PassCost, forward_pass
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
+from model.network.draft_head import DraftHead, HeadKind
 from model.strategies.base import Settings
 from model.strategies.drafted import AbstractDrafted
 from model.units import Quantity
@@ -53,7 +53,7 @@ class TrainedHead(AbstractDrafted):
     """A head that proposes `draft_length` tokens a round, one in each of its passes.
 
     `head` is its checkpoint bound to the target, `design` what its config says
-    (:func:`model.head_target.load_head` gives both).
+    (:func:`model.network.head_target.load_head` gives both).
 
     Raises:
         InputError: a draft length or batch no round can have, or a head that drafts blocks.

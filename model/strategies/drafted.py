@@ -10,7 +10,7 @@ that the round before accepted:
           \Bigr\}_{pipeline} + t_{sync}, \qquad
    S = \frac{E(k)\; t_{plain}}{\sum_n P_n\, T(n)}
 
-The braces are the recurrence of :mod:`model.pipeline`; :math:`P_n = (1 - p_{n+1})
+The braces are the recurrence of :mod:`model.cost.pipeline`; :math:`P_n = (1 - p_{n+1})
 \prod_{i \le n} p_i` for n < k, and :math:`P_k = \prod p_i`.
 
 Assumes greedy decoding or exact-match sampling as in mlx-lm 0.32's `speculative_generate_step`,
@@ -26,12 +26,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from model.cache_cost import growth_s
-from model.checkpoint import Checkpoint
+from model.cost.cache_cost import growth_s
+from model.cost.forward import PassCost, forward_pass
+from model.cost.pipeline import awaited_s
 from model.errors import InputError
-from model.forward import PassCost, forward_pass
-from model.machine import Machine
-from model.pipeline import awaited_s
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.progress.acceptance import MAX_DRAFT_LENGTH, Acceptance
 from model.strategies.base import (
     AbstractStrategy,

@@ -1,8 +1,8 @@
 r"""Self-speculative decoding by skipping layers: the target drafts for itself, incompletely.
 
-The draft is the target without some sublayers (:mod:`model.sublayers`). With f the skipped share
-of the layers' time, h the share of head and fixed cost in a plain pass and s what a second row
-adds to a verify pass, one draft token pays when
+The draft is the target without some sublayers (:mod:`model.network.sublayers`). With f the
+skipped share of the layers' time, h the share of head and fixed cost in a plain pass and s what a
+second row adds to a verify pass, one draft token pays when
 
 .. math:: \alpha > (1 - f)(1 - h) + h + s
 
@@ -20,13 +20,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from model.cache_cost import growth_s
-from model.checkpoint import Checkpoint
-from model.forward import PassCost, forward_pass
-from model.machine import Machine
+from model.cost.cache_cost import growth_s
+from model.cost.forward import PassCost, forward_pass
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
+from model.network.sublayers import Half, Sublayer, without
 from model.strategies.base import Settings
 from model.strategies.drafted import AbstractDrafted
-from model.sublayers import Half, Sublayer, without
 from model.units import Quantity
 
 

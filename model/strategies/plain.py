@@ -15,12 +15,12 @@ from typing import final
 
 import numpy as np
 
-from model.cache_cost import growth_s
-from model.checkpoint import Checkpoint
+from model.cost.cache_cost import growth_s
+from model.cost.forward import forward_pass
+from model.cost.pipeline import pipelined_s
 from model.errors import InputError
-from model.forward import forward_pass
-from model.machine import Machine
-from model.pipeline import pipelined_s
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.strategies.base import AbstractStrategy, Round, Settings, target_parts
 from model.units import Quantity
 

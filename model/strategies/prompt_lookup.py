@@ -23,10 +23,10 @@ from typing import final
 
 import numpy as np
 
-from model.checkpoint import Checkpoint
+from model.cost.forward import PassCost, forward_pass
 from model.errors import InputError
-from model.forward import PassCost, forward_pass
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.strategies.base import Round, Settings, expected_round
 from model.strategies.drafted import AbstractDrafted, drafted_round
 from model.units import Quantity

@@ -11,8 +11,8 @@ from typing import final
 
 import numpy as np
 
-from model.checkpoint import Checkpoint
-from model.machine import Machine
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.strategies.base import AbstractStrategy, Round, Settings
 from model.strategies.plain import Plain
 from model.units import Quantity

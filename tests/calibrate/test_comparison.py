@@ -9,8 +9,8 @@ import pytest
 from calibrate.comparison import SPEEDUP, THROUGHPUT, Comparison, compare_runs, summarise
 from calibrate.run_strategy import strategy_of
 from model.catalog import packaged_profile_text
-from model.profile import Profile
-from model.profile_file import profile_from_json
+from model.machine.profile import Profile
+from model.machine.profile_file import profile_from_json
 from tests.calibrate.test_run_timings import BLANK
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrate import kernels, stacks
 from calibrate.cold import ACCELERATOR, PROCESSOR
 from calibrate.timing import Pace, Workload, summarise, visit
-from model.weight_format import weight_format
+from model.network.weight_format import weight_format
 
 FORMATS = ("4bit-s32", "4bit", "8bit", "mxfp4", "nvfp4", "mxfp8", "fp32", "bf16")
 SHAPES = ((128, 128), (128, 384), (384, 128), (192, 128))

@@ -9,7 +9,7 @@ import pytest
 
 from calibrate.fit.law_fit import fit_law, residuals_log
 from calibrate.fit.observations import Observations
-from model.row_law import Product, Regime, RowLaw
+from model.machine.row_law import Product, Regime, RowLaw
 
 ROWS = (*range(1, 21), 24, 32, 48, 64)
 SHAPES = ((4096, 4096), (2048, 2048))

@@ -15,9 +15,9 @@ from calibrate.commands.demo import DRAFT_LENGTHS, FAST_ARMS, FORMATS, SLOW_ARMS
 from calibrate.run_record import read_runs
 from model.catalog import architecture_names
 from model.errors import InputError
-from model.profile_file import read_profile
+from model.machine.profile_file import read_profile
+from model.network.target import load_target
 from model.strategies.speculative import check_vocabulary
-from model.target import load_target
 
 TINY = {
     "model_type": "llama",

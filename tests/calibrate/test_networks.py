@@ -16,7 +16,7 @@ from calibrate.decode import decode_plain
 from calibrate.environment import read_environment
 from calibrate.networks import Network, activation_dtype, load_network, random_network
 from model.errors import InputError
-from model.weight_format import FORMAT_NAMES, weight_format
+from model.network.weight_format import FORMAT_NAMES, weight_format
 
 LLAMA: dict[str, object] = {
     "model_type": "llama",

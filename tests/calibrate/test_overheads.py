@@ -11,8 +11,8 @@ import pytest
 from calibrate.fit.overheads import fit_overheads, typical_residual_log, unknown_names
 from calibrate.fit.pass_timings import pass_timings, probe_cost
 from calibrate.samples import Sample, Settings
-from model.machine import Device, Host, Machine, Submission
-from model.pipeline import awaited_s, pipelined_s
+from model.cost.pipeline import awaited_s, pipelined_s
+from model.machine.machine import Device, Host, Machine, Submission
 from tests.model.machines import flat_law, machine
 
 DEVICE = Device(

@@ -13,8 +13,8 @@ from calibrate.questions import SEVERAL_ROWS
 from calibrate.samples import REFERENCE
 from calibrate.session import Speed
 from model.errors import InputError
-from model.row_law import Shape, shape_of
-from model.weight_format import weight_format
+from model.machine.row_law import Shape, shape_of
+from model.network.weight_format import weight_format
 from tests.calibrate.test_session import MACHINE
 
 M3 = (MACHINE, Speed(row_weights_per_s=5.5e11, bytes_per_s=9e10, kernel_s=5e-6))

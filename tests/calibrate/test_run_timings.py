@@ -12,7 +12,7 @@ from calibrate.fit.overheads import fit_overheads
 from calibrate.fit.run_timings import run_timings
 from calibrate.run_record import Run
 from calibrate.run_strategy import strategy_of
-from model.machine import Machine
+from model.machine.machine import Machine
 from tests.calibrate.test_overheads import HOST, TRUTH, bare, samples
 
 ENVIRONMENT = Environment(

@@ -21,10 +21,10 @@ from dashboard import present
 from dashboard.answers import Selection, answer
 from model.catalog import packaged_profile_text
 from model.errors import InputError
-from model.prediction import predict
-from model.profile_store import DEFAULT_MACHINE, choose_profile
+from model.machine.profile_store import DEFAULT_MACHINE, choose_profile
+from model.network.target import load_target
+from model.prediction.prediction import predict
 from model.strategies.plain import Plain
-from model.target import load_target
 
 ROOT = Path(__file__).parent.parent.parent
 APP = ROOT / "dashboard" / "app.py"

@@ -13,7 +13,7 @@ import pytest
 
 from dashboard import charts, present, theme
 from dashboard.answers import DRAFT_LENGTHS, Answer, Selection, answer
-from model.forward import Bound
+from model.cost.forward import Bound
 from model.strategies.base import BOUND_OF_PART
 
 

@@ -18,9 +18,9 @@ from calibrate.commands.validate import percent
 from calibrate.comparison import SPEEDUP, THROUGHPUT, Comparison, compare_runs, summarise
 from calibrate.fit.calibration import refit_profile
 from calibrate.run_record import Run, read_runs
-from model.profile import Profile
-from model.profile_store import named_profile
-from model.row_law import Product, Shape
+from model.machine.profile import Profile
+from model.machine.profile_store import named_profile
+from model.machine.row_law import Product, Shape
 from model.units import Array
 
 README = Path(__file__).parents[2] / "README.md"

@@ -31,13 +31,13 @@ from mlx_lm.models.cache import (
 from mlx_lm.utils import _get_classes, quantize_model
 
 from model import catalog
-from model.architecture import Architecture
-from model.checkpoint import Checkpoint
-from model.config import FAMILIES, read_config
-from model.config.quantization import stated_checkpoint
-from model.matrix import Matrix
-from model.mixer import Attention, MixerKind
-from model.weight_format import WeightFormat, weight_format
+from model.network.architecture import Architecture
+from model.network.checkpoint import Checkpoint
+from model.network.config import FAMILIES, read_config
+from model.network.config.quantization import stated_checkpoint
+from model.network.matrix import Matrix
+from model.network.mixer import Attention, MixerKind
+from model.network.weight_format import WeightFormat, weight_format
 
 
 def llama(model_type: str = "llama", **fields: object) -> dict[str, object]:

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import pytest
 
-from model.checkpoint import Checkpoint
-from model.head_target import load_head
+from model.network.checkpoint import Checkpoint
+from model.network.head_target import load_head
+from model.network.target import load_target
 from model.progress.acceptance import Acceptance
 from model.strategies.draft_head import TrainedHead
-from model.target import load_target
 from tests.model.machines import flat_law, machine
 
 

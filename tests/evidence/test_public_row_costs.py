@@ -14,10 +14,10 @@ import pytest
 
 from calibrate.fit.law_fit import fit_law, residuals_log
 from calibrate.fit.observations import Observations
-from model.kernels.dispatch import dispatch_of
-from model.kernels.gpu import Gpu
-from model.kernels.published_rates import published_rate
-from model.row_law import Product, Regime, RowLaw
+from model.machine.kernels.dispatch import dispatch_of
+from model.machine.kernels.gpu import Gpu
+from model.machine.kernels.published_rates import published_rate
+from model.machine.row_law import Product, Regime, RowLaw
 
 M3_MAX_S = {
     1: 0.129e-3,

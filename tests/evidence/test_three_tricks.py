@@ -8,16 +8,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.kernels.runtime_change import as_runtime
+from model.machine.kernels.runtime_change import as_runtime
+from model.machine.profile_store import named_profile
+from model.network.target import load_target
 from model.planners.layer_skip import plan_layer_skip
-from model.profile_store import named_profile
+from model.prediction.round_costs import round_costs
 from model.progress.acceptance import Acceptance
 from model.progress.diffusion import BlockProgress
-from model.round_costs import round_costs
 from model.strategies.block_diffusion import BlockDiffusion
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
-from model.target import load_target
 from model.units import Array
 
 NEVER = Acceptance(by_position=(0.0,))

@@ -15,20 +15,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.checkpoint import Checkpoint
-from model.kernels.dispatch import dispatch_of
-from model.kernels.gpu import Gpu
-from model.kernels.published_rates import published_rate
-from model.machine import Machine
-from model.profile_store import named_profile
+from model.machine.kernels.dispatch import dispatch_of
+from model.machine.kernels.gpu import Gpu
+from model.machine.kernels.published_rates import published_rate
+from model.machine.machine import Machine
+from model.machine.profile_store import named_profile
+from model.machine.row_law import Regime, RowLaw, Shape
+from model.network.checkpoint import Checkpoint
+from model.network.target import load_target
+from model.network.weight_format import weight_format
+from model.prediction.round_costs import round_costs
 from model.progress.acceptance import Acceptance, from_tokens_per_pass
-from model.round_costs import round_costs
-from model.row_law import Regime, RowLaw, Shape
 from model.strategies.drafted import AbstractDrafted
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
-from model.target import load_target
-from model.weight_format import weight_format
 from tests.model.drafts import FreeDraft, TimedDraft
 from tests.model.machines import NO_DEVICE, flat_law, machine, small
 

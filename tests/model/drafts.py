@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from model.checkpoint import Checkpoint
-from model.forward import PassCost, forward_pass
-from model.machine import Machine
+from model.cost.forward import PassCost, forward_pass
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.strategies.base import Settings
 from model.strategies.drafted import AbstractDrafted
 from model.units import Quantity

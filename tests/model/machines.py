@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from model.architecture import Architecture, Experts, Layer
-from model.checkpoint import Checkpoint
-from model.config import read_config
-from model.machine import Device, Host, Machine
-from model.matrix import Matrix, Siblings
-from model.mixer import AbstractMixer, Attention, LatentAttention, Recurrence
-from model.row_law import Regime, RowLaw, Shape
+from model.machine.machine import Device, Host, Machine
+from model.machine.row_law import Regime, RowLaw, Shape
+from model.network.architecture import Architecture, Experts, Layer
+from model.network.checkpoint import Checkpoint
+from model.network.config import read_config
+from model.network.matrix import Matrix, Siblings
+from model.network.mixer import AbstractMixer, Attention, LatentAttention, Recurrence
+from model.network.weight_format import weight_format
 from model.units import Quantity
-from model.weight_format import weight_format
 
 NO_DEVICE = Device(
     kernel_s=0.0, layer_s=0.0, more_rows_layer_s=0.0, element_s=0.0, pass_s=0.0, logit_s=0.0

@@ -10,7 +10,7 @@ import pytest
 
 import tokroof
 from model.catalog import packaged_profile_text
-from model.profile_store import choose_profile, machine_names
+from model.machine.profile_store import choose_profile, machine_names
 
 PAIR = ["llama-3.1-8b", "--format", "4bit", "--draft", "llama-3.2-1b"]
 DRAFT_TOO_LARGE = ["qwen3-14b", "--format", "4bit", "--draft", "qwen3-8b"]

@@ -17,7 +17,7 @@ from model.articles.draft_length import verdict as pair_verdict
 from model.articles.draft_length_case import PAIR, case_of
 from model.articles.layer_skip_cells import BEST_SPEEDUP, LENGTHS, cells_of
 from model.articles.registry import CLAIMS, examine
-from model.profile_store import named_profile
+from model.machine.profile_store import named_profile
 from model.progress.acceptance import Acceptance, tokens_per_pass
 from model.strategies.plain import Plain
 

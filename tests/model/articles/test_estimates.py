@@ -16,11 +16,11 @@ from model.articles.estimates import (
     pass_scatter,
     sustained_tokens_per_s,
 )
-from model.break_even import break_even
-from model.profile import Profile
-from model.profile_store import DEFAULT_MACHINE, named_profile
+from model.machine.profile import Profile
+from model.machine.profile_store import DEFAULT_MACHINE, named_profile
+from model.prediction.break_even import break_even
+from model.prediction.round_costs import RoundCosts, round_costs
 from model.progress.acceptance import Acceptance
-from model.round_costs import RoundCosts, round_costs
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import InputError
+from model.network.sublayers import Half, Sublayer
 from model.planners.sublayers import Skippable, best_sublayers, frontier
-from model.sublayers import Half, Sublayer
 
 # Whole picoseconds and few of them, so that ties between sets are common.
 candidates = st.lists(

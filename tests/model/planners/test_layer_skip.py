@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import InputError
+from model.network.sublayers import middle_block
 from model.planners.layer_skip import plan_layer_skip
 from model.progress.acceptance import Acceptance
 from model.strategies.layer_skip import LayerSkip
 from model.strategies.plain import Plain
-from model.sublayers import middle_block
 from tests.model.machines import HOST, flat_law, machine, small
 
 TARGET = small("bf16", num_hidden_layers=8)

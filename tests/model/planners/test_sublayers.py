@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.checkpoint import Overrides
+from model.cost.forward import forward_pass
 from model.errors import InputError
-from model.forward import forward_pass
+from model.network.checkpoint import Overrides
+from model.network.sublayers import Half, Sublayer, sublayers, without
+from model.network.weight_format import weight_format
 from model.planners.sublayers import (
     plan_sublayers,
     sublayer_times,
@@ -19,8 +21,6 @@ from model.planners.sublayers import (
 from model.progress.acceptance import Acceptance
 from model.strategies.layer_skip import LayerSkip
 from model.strategies.plain import Plain
-from model.sublayers import Half, Sublayer, sublayers, without
-from model.weight_format import weight_format
 from tests.model.machines import (
     FULL,
     LATENT,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.cost.forward import forward_pass
+from model.cost.pipeline import awaited_s
 from model.errors import InputError
-from model.forward import forward_pass
-from model.pipeline import awaited_s
 from model.progress.diffusion import BlockProgress
 from model.strategies.block_diffusion import MOST_BLOCKS_PRICED, BlockDiffusion
 from tests.model.machines import (

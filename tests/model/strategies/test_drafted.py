@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.cache_cost import growth_s
+from model.cost.cache_cost import growth_s
+from model.cost.forward import forward_pass
+from model.cost.pipeline import awaited_s
 from model.errors import InputError
-from model.forward import forward_pass
-from model.pipeline import awaited_s
+from model.machine.row_law import RowLaw
 from model.progress.acceptance import Acceptance
-from model.row_law import RowLaw
 from model.strategies.drafted import AbstractDrafted
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative

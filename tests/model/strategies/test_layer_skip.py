@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.cost.forward import forward_pass
 from model.errors import InputError
-from model.forward import forward_pass
+from model.network.sublayers import Half, Sublayer, middle_block, sublayers, without
 from model.progress.acceptance import Acceptance
 from model.strategies.layer_skip import LayerSkip
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative
-from model.sublayers import Half, Sublayer, middle_block, sublayers, without
 from tests.model.machines import FULL, HOST, STATE, block, flat_law, machine, network, small
 
 FLAT = flat_law(bandwidth=1e9)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.cache_cost import growth_s
+from model.cost.cache_cost import growth_s
+from model.cost.forward import Bound, forward_pass
 from model.errors import InputError
-from model.forward import Bound, forward_pass
 from model.strategies.plain import Plain
 from tests.model.machines import (
     FULL,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.cache_cost import growth_s
+from model.cost.cache_cost import growth_s
+from model.cost.forward import forward_pass
+from model.cost.pipeline import awaited_s
 from model.errors import InputError
-from model.forward import forward_pass
-from model.pipeline import awaited_s
 from model.progress.acceptance import Acceptance
 from model.strategies.prompt_lookup import PromptLookup
 from tests.model.drafts import FreeDraft

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.cache_cost import growth_s
-from model.checkpoint import Checkpoint
-from model.forward import forward_pass
-from model.machine import Machine
-from model.pipeline import awaited_s
+from model.cost.cache_cost import growth_s
+from model.cost.forward import forward_pass
+from model.cost.pipeline import awaited_s
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
 from model.progress.acceptance import Acceptance
 from model.strategies.drafted import AbstractDrafted
 from model.strategies.speculative import Speculative

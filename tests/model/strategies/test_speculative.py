@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.cost.forward import forward_pass
 from model.errors import InputError
-from model.forward import forward_pass
 from model.progress.acceptance import Acceptance
 from model.strategies.plain import Plain
 from model.strategies.speculative import Speculative

@@ -1,0 +1,156 @@
+r"""The price of the past in a pass: reading caches and states, and making room for more.
+
+Attention in 16 bits is one fused kernel that obeys a row law with the cache as its matrix. Three
+things are not that kernel:
+
+* A quantized cache (`mlx_lm` with `kv_bits`) is read by two quantized products for each query
+  head, so the query heads of a group each read the keys and values they share.
+* A latent cache is attended to directly by one row; several rows unfold it first, at the price of
+  a product whose rows are the cached tokens (:class:`model.network.mixer.LatentAttention`).
+* A cache grows by copying itself: mlx-lm allocates 256 tokens at a time, and every time the whole
+  of a layer's cache is read and written, which is
+
+.. math:: t_{growth} = \frac{2\, \text{bytes}}{256\, B} \text{ per token}
+
+Sources: mlx-lm 0.32.2, `models/base.py` and `models/cache.py`. The first two prices are derived
+from the kernels' own laws and were not measured as a whole.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from model.cost.weight_cost import siblings_time
+from model.machine.machine import Machine
+from model.machine.row_law import Product, ProductTime
+from model.network.checkpoint import Checkpoint
+from model.network.matrix import Siblings
+from model.network.mixer import AbstractMixer, Attention, LatentAttention, MixerKind, Recurrence
+from model.units import Quantity
+
+GROWTH_TOKENS = 256
+"""Tokens by which a cache of mlx-lm grows."""
+
+
+def cache_times(
+    checkpoint: Checkpoint,
+    machine: Machine,
+    *,
+    rows: Quantity,
+    context: Quantity,
+    sequences: int = 1,
+) -> list[tuple[int, ProductTime]]:
+    """What each kind of layer pays for its past, and how often; `rows` are of each sequence.
+
+    The matrices that unfold a latent cache are counted here, with the cache.
+    """
+    loops = checkpoint.architecture.loops
+    times: list[tuple[int, ProductTime]] = []
+    for layer, repeats, formats in checkpoint.layer_kinds:
+        mixer, count = layer.mixer, loops * repeats
+        if mixer is None:
+            continue
+        if isinstance(mixer, LatentAttention) and mixer.unfolding is not None:
+            unfolded_rows = sequences * np.where(np.greater(rows, 1), context, rows)
+            for matrix in mixer.unfolding.matrices:
+                # One unfolds queries or keys, the other values: they do not read the same input.
+                alone = Siblings(name=matrix.name, matrices=(matrix,))
+                unfolding = siblings_time(machine, alone, formats, np.maximum(1, unfolded_rows))
+                times.append((count, unfolding))
+        times.append((count, past_time(checkpoint, machine, mixer, rows, context, sequences)))
+    return times
+
+
+def past_time(
+    checkpoint: Checkpoint,
+    machine: Machine,
+    mixer: AbstractMixer,
+    rows: Quantity,
+    context: Quantity,
+    sequences: int,
+) -> ProductTime:
+    """One layer's attention, or its state, for `rows` of each sequence."""
+    if checkpoint.cache_format is not None and isinstance(mixer, Attention):
+        return quantized_cache_time(checkpoint, machine, mixer, rows, context, sequences)
+    width = checkpoint.cache_element_bytes
+    read_bytes, depth, columns = mixer.cache_read(context, width)
+    if isinstance(mixer, Recurrence):
+        # Rows follow each other inside one kernel: they add to the arithmetic, not to the reading.
+        state = Product(
+            read_bytes=sequences * read_bytes, depth=rows * depth, columns=sequences * columns
+        )
+        return machine.attention.time(state, 1)
+    if isinstance(mixer, LatentAttention) and mixer.unfolding is not None:
+        unfolded = mixer.unfolded_read(context, width)
+        several = np.greater(rows, 1)
+        read_bytes = np.where(several, unfolded.read_bytes, read_bytes)
+        columns = np.where(several, unfolded.columns, columns)
+    group, head_dim = kernel_key(mixer)
+    law = machine.attention_law(query_heads_per_kv_head=group, head_dim=head_dim)
+    cache = Product(read_bytes=sequences * read_bytes, depth=depth, columns=sequences * columns)
+    return law.time(cache, rows)
+
+
+def kernel_key(mixer: AbstractMixer) -> tuple[int, int]:
+    """Query heads to each cached head, and its width: what an attention kernel is chosen by."""
+    if isinstance(mixer, Attention):
+        return mixer.query_heads // mixer.kv_heads, mixer.head_dim
+    if isinstance(mixer, LatentAttention):
+        return mixer.query_heads, mixer.latent_dim
+    raise AssertionError("a state is not read by an attention kernel")
+
+
+def quantized_cache_time(
+    checkpoint: Checkpoint,
+    machine: Machine,
+    mixer: Attention,
+    rows: Quantity,
+    context: Quantity,
+    sequences: int,
+) -> ProductTime:
+    """Scores and values as two quantized products of each query head, with the cache as weights."""
+    stored_as = checkpoint.cache_format
+    if stored_as is None:
+        raise AssertionError("a cache without a format has a fused kernel")
+    group = mixer.query_heads // mixer.kv_heads
+    # Keys and values are as long as the context and as wide as a head: the widest of shapes.
+    law = machine.law(stored_as, depth=mixer.head_dim, columns=4 * mixer.head_dim)
+    read_bytes, depth, columns = mixer.cache_read(context, checkpoint.cache_element_bytes)
+    product = Product(
+        read_bytes=sequences * group * read_bytes, depth=depth, columns=sequences * columns
+    )
+    return law.time(product, rows)
+
+
+def growth_s(
+    checkpoint: Checkpoint, machine: Machine, *, context: Quantity, sequences: int = 1
+) -> Quantity:
+    """Copying caches to make room, for each token that stays; a window that is full grows no more.
+
+    A state never grows, nor does the cache of a machine whose attention is not bound by memory.
+    """
+    bytes_per_token: Quantity = 0.0
+    for window, kept_bytes in growing_caches(checkpoint):
+        growing = 1.0 if window is None else np.less_equal(context, window)
+        bytes_per_token = bytes_per_token + kept_bytes * growing
+    bandwidth = machine.attention.regimes[0].bandwidth_bytes_per_s
+    copied_bytes = 2.0 * sequences * bytes_per_token * context
+    return copied_bytes / (GROWTH_TOKENS * bandwidth)
+
+
+@lru_cache(maxsize=256)
+def growing_caches(checkpoint: Checkpoint) -> tuple[tuple[int | None, float], ...]:
+    """Bytes that a token adds to the caches of each window, of all layers together."""
+    bytes_by_window: dict[int | None, float] = {}
+    for layer, repeats, _ in checkpoint.layer_kinds:
+        mixer = layer.mixer
+        if mixer is None or mixer.kind is MixerKind.RECURRENT:
+            continue
+        window = mixer.window if isinstance(mixer, Attention) else None
+        element_bytes = checkpoint.cache_element_bytes
+        of_layer = mixer.kept_bytes(1, element_bytes) - mixer.state_bytes(element_bytes)
+        count = checkpoint.architecture.loops * repeats
+        bytes_by_window[window] = bytes_by_window.get(window, 0.0) + count * float(of_layer)
+    return tuple(bytes_by_window.items())

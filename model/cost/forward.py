@@ -1,0 +1,194 @@
+r"""The price of a forward pass: M rows through every layer, at a context.
+
+.. math::
+
+   t_{device} = \underbrace{t_{pass} + \sum_{layers} t_{layer} + \sum_{products} t_{kernel}}
+                _{dispatch}
+              + \underbrace{\sum t_{memory}(W)}_{weights} + \underbrace{\sum t_{memory}(KV)}_{kv}
+              + \underbrace{\sum (t_{product} - t_{memory}) + M (L h\, e + V l)}_{arithmetic}
+
+Matrices that read the same input (query, key and value; gate and up) run side by side on the
+devices MLX supports, so they are priced as one product with their columns added. The head is
+read at every pass; an untied input embedding is a gather of M rows and costs nothing. Arithmetic
+is what a pass takes beyond reading and dispatch: of a perfectly memory-bound pass only what grows
+with the rows themselves (element-wise operations, sampling).
+
+The estimate lies between two bounds: perfect overlap of reading and arithmetic in every product,
+and none at all (at most twice as long).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+
+from model.cost.cache_cost import cache_times
+from model.cost.weight_cost import experts_times, siblings_time
+from model.machine.machine import Machine
+from model.machine.row_law import ProductTime
+from model.network.checkpoint import Checkpoint
+from model.units import Quantity
+
+
+class Bound(StrEnum):
+    """What takes the largest share of the time."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    OVERHEAD = "overhead"
+    DRAFT = "draft"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PassCost:
+    """Device time of one pass in named parts that sum to `device_s`, and what the host spends.
+
+    Everything in seconds; arrays broadcast over rows, contexts or draws.
+    """
+
+    weights_s: Quantity
+    kv_s: Quantity
+    arithmetic_s: Quantity
+    dispatch_s: Quantity
+    lower_s: Quantity
+    upper_s: Quantity
+    build_s: Quantity
+    submit_s: Quantity
+
+    @property
+    def device_s(self) -> Quantity:
+        """Time the device is busy with this pass."""
+        return self.weights_s + self.kv_s + self.arithmetic_s + self.dispatch_s
+
+    @property
+    def host_s(self) -> Quantity:
+        """Time the host is busy with this pass."""
+        return self.build_s + self.submit_s
+
+
+def forward_pass(
+    checkpoint: Checkpoint,
+    machine: Machine,
+    *,
+    rows: Quantity,
+    context: Quantity,
+    sequences: int = 1,
+) -> PassCost:
+    """Price one pass of `rows` tokens of each of `sequences` with `context` tokens in each cache.
+
+    Weights are read once for all sequences, a cache once for its own.
+
+    Raises:
+        InputError: the machine has no row law for one of the checkpoint's weight formats.
+    """
+    if isinstance(rows, int) and isinstance(context, int | float):
+        return _kept_forward_pass(checkpoint, machine, rows, context, sequences)
+    return _forward_pass(checkpoint, machine, rows, context, sequences)
+
+
+def _forward_pass(
+    checkpoint: Checkpoint, machine: Machine, rows: Quantity, context: Quantity, sequences: int
+) -> PassCost:
+    bare = cacheless_pass(checkpoint, machine, rows * sequences)
+    caches = cache_times(checkpoint, machine, rows=rows, context=context, sequences=sequences)
+    kv_s = total(caches, lambda time: time.memory_s)
+    beyond_s = total(caches, lambda time: time.total_s) - kv_s
+    lower_s = total(caches, lambda time: np.maximum(time.memory_s, time.arithmetic_s))
+    upper_s = total(caches, lambda time: time.memory_s + time.arithmetic_s)
+    return PassCost(
+        weights_s=bare.weights_s,
+        kv_s=kv_s,
+        arithmetic_s=bare.arithmetic_s + beyond_s,
+        dispatch_s=bare.dispatch_s,
+        lower_s=bare.lower_s + lower_s,
+        upper_s=bare.upper_s + upper_s,
+        build_s=bare.build_s,
+        submit_s=bare.submit_s,
+    )
+
+
+_kept_forward_pass = lru_cache(maxsize=512)(_forward_pass)
+"""Rounds, baselines and planners ask for the same passes again and again."""
+
+
+def cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> PassCost:
+    """A pass without its caches: the same at every context, so it is kept for whole rows."""
+    if isinstance(rows, int):
+        return _kept_pass(checkpoint, machine, rows)
+    return _cacheless_pass(checkpoint, machine, rows)
+
+
+def _cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> PassCost:
+    architecture, device, host = checkpoint.architecture, machine.device, machine.host
+    head = siblings_time(machine, checkpoint.head_siblings, checkpoint.head_formats, rows)
+    weights: list[tuple[int, ProductTime]] = [(1, head)]
+    weights += [
+        (1, siblings_time(machine, each, checkpoint.entry_formats, rows))
+        for each in architecture.entry
+    ]
+    kernels = len(weights)
+    for layer, repeats, formats in checkpoint.layer_kinds:
+        count = architecture.loops * repeats
+        products = [siblings_time(machine, each, formats, rows) for each in layer.siblings]
+        if layer.experts is not None:
+            products += experts_times(machine, layer.experts, formats, rows)
+        weights += [(count, time) for time in products]
+        # A mixer is one more kernel of its layer, whatever its cache costs; so is each unfolding.
+        unfoldings = 0 if layer.unfolding is None else len(layer.unfolding.matrices)
+        kernels += count * (len(products) + (layer.mixer is not None) + unfoldings)
+    blocks = architecture.blocks
+    several = np.greater(rows, 1)
+    layer_s = device.layer_s + np.where(several, device.more_rows_layer_s, 0.0)
+    dispatch_s = device.pass_s + blocks * layer_s + kernels * device.kernel_s
+    elements_s = rows * (
+        blocks * architecture.hidden_size * device.element_s
+        + architecture.head.columns * device.logit_s
+    )
+    fixed_s = dispatch_s + elements_s
+    weights_s = total(weights, lambda time: time.memory_s)
+    reshape_s = np.where(several, host.reshape_s, 0.0)
+    submitted_s = submission_s(checkpoint, machine, rows)
+    return PassCost(
+        weights_s=weights_s,
+        kv_s=0.0,
+        arithmetic_s=total(weights, lambda time: time.total_s) - weights_s + elements_s,
+        dispatch_s=dispatch_s,
+        lower_s=fixed_s + total(weights, lambda t: np.maximum(t.memory_s, t.arithmetic_s)),
+        upper_s=fixed_s + total(weights, lambda time: time.memory_s + time.arithmetic_s),
+        build_s=blocks * host.build_layer_s + host.build_pass_s + reshape_s,
+        submit_s=blocks * host.submit_layer_s + host.submit_pass_s + submitted_s,
+    )
+
+
+_kept_pass = lru_cache(maxsize=256)(_cacheless_pass)
+
+
+def submission_s(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> Quantity:
+    """What submitting the matrix products of a pass costs the host; a gathered one counts once."""
+    outside = [*checkpoint.head_formats.values(), *checkpoint.entry_formats.values()]
+    seconds: Quantity = 0.0
+    for stored_as in outside:
+        seconds = seconds + machine.submission(stored_as).at(rows)
+    loops = checkpoint.architecture.loops
+    for _, repeats, formats in checkpoint.layer_kinds:
+        for stored_as, matrices in Counter(formats.values()).items():
+            each_s = machine.submission(stored_as).at(rows)
+            seconds = seconds + loops * repeats * matrices * each_s
+    return seconds
+
+
+def total(
+    counted: Sequence[tuple[int, ProductTime]], cost_s: Callable[[ProductTime], Quantity]
+) -> Quantity:
+    """Sum one cost over products that each occur a number of times."""
+    seconds: Quantity = 0.0
+    for count, time in counted:
+        seconds = seconds + count * cost_s(time)
+    return seconds

@@ -1,0 +1,44 @@
+r"""Host and device as a two-stage pipeline: what waiting for a result costs.
+
+MLX builds the graph of a pass in Python (`build`), then submits it kernel by kernel (`submit`)
+while the device already runs its first kernels. Passes that do not depend on a value the host
+must read are queued behind each other. With H and D the times at which host and device are free,
+pass i moves them to
+
+.. math::
+
+   H_i = H_{i-1} + build_i + submit_i, \qquad
+   D_i = \max\bigl(\max(H_{i-1} + build_i, D_{i-1}) + device_i,\; H_i\bigr)
+
+and a round that reads its tokens ends at :math:`D + sync`. Plain decoding never waits, since
+mlx-lm builds the next step before it reads the last one: in the steady state a token takes
+max(device, host).
+
+Source: mlx-lm 0.32 `generate_step` and `speculative_generate_step`; the latter reads once per
+round. The recurrence ignores that a device may starve between two kernels of one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from model.cost.forward import PassCost
+from model.units import Quantity
+
+
+def pipelined_s(cost: PassCost) -> Quantity:
+    """Steady time per pass of a loop that stays one pass ahead of its reader."""
+    return np.maximum(cost.device_s, cost.host_s)
+
+
+def awaited_s(passes: Iterable[PassCost], sync_s: Quantity) -> Quantity:
+    """Time of passes queued behind each other from a standing start, read once at the end."""
+    host_free: Quantity = 0.0
+    device_free: Quantity = 0.0
+    for cost in passes:
+        built = host_free + cost.build_s
+        host_free = built + cost.submit_s
+        device_free = np.maximum(np.maximum(built, device_free) + cost.device_s, host_free)
+    return device_free + sync_s

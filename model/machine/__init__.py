@@ -1,0 +1,1 @@
+"""Machines: what a network runs on, as constants with their uncertainty."""

@@ -1,0 +1,172 @@
+"""Which kernel MLX runs for M rows of a matrix, by back end, GPU, release and format family.
+
+MLX chooses a kernel for each matrix from its depth and columns, the number of rows, and the
+generation and size of the GPU; the choice changed from release to release. The tables are data
+(`data/kernels/*.toml`, each line with its source); this module answers questions to them. A table
+says which kernel runs and on which tiles, not how fast: rates belong to a machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+from model.catalog import kernel_data
+from model.machine.kernels.gpu import Gpu
+from model.machine.kernels.releases import Release, priced_release
+from model.machine.kernels.tables import BACK_ENDS, lines_for
+from model.typed_json import record_from_json
+
+ANY_COLUMNS = 2**62
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A kernel's tile, whether it pads, what a further tile reads again; `rate` prices it."""
+
+    name: str
+    tile_rows: float
+    pads: bool
+    reread: float
+    rate: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelUse:
+    """A kernel and the rows it serves; `last_row` None is any number."""
+
+    kernel: Kernel
+    first_row: int
+    last_row: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatchLine:
+    """A line of the dispatch table: a kernel, and the row or the limit from which it serves."""
+
+    families: tuple[str, ...]
+    kernel: str
+    first_row: int
+    from_limit: bool
+    most_columns: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The row from which a quantized product is tiled, by the size of its matrix."""
+
+    small: int
+    medium: int
+    large: int
+
+    @property
+    def all(self) -> frozenset[int]:
+        """The limits of every size."""
+        return frozenset((self.small, self.medium, self.large))
+
+    def of(self, *, depth: int, columns: int) -> int:
+        """The limit of a matrix."""
+        return getattr(self, size_class(depth=depth, columns=columns))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitLine:
+    """A line of the limits."""
+
+    first_rows: Limits
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """The choices of one release of MLX on one back end and GPU.
+
+    `gpu` is None where a choice does not depend on it (CUDA and CPU).
+    """
+
+    back_end: str
+    release: Release
+    gpu: Gpu | None
+
+    def kernels(self, family: str, *, depth: int, columns: int) -> tuple[KernelUse, ...]:
+        """The kernels that serve a matrix of this format family, by rows; () if not tabled.
+
+        `family` is that of a weight format; float is 16 bits here, and 32 bits as well before
+        there was `gemv_wide`.
+
+        >>> m3 = Dispatch(back_end="metal", release=(0, 32, 4),
+        ...               gpu=Gpu(generation=15, size="g", cores=10))
+        >>> [(use.kernel.name, use.first_row)
+        ...  for use in m3.kernels("affine", depth=4096, columns=14336)]
+        [('qmv', 1), ('qmv_wide', 2), ('qmm', 13)]
+        """
+        return _kernels(self, family, depth, columns)
+
+    @property
+    def limits(self) -> Limits | None:
+        """The rows from which quantized products are tiled, where their size matters."""
+        return _limits(self)
+
+
+def size_class(*, depth: int, columns: int) -> str:
+    """The class in which MLX looks up the limit of a matrix: small, medium or large.
+
+    >>> size_class(depth=4096, columns=4096), size_class(depth=4096, columns=14336)
+    ('medium', 'large')
+    """
+    bounds = kernel_data("metal")["size_bounds"].items()
+    return next((name for name, most in bounds if max(depth, columns) <= most), "large")
+
+
+def dispatch_of(back_end: str, runtime: str, gpu: Gpu | None) -> Dispatch | None:
+    """The choices of a profile's runtime; None where the tables do not cover it."""
+    release = priced_release(runtime)
+    if release is None or back_end not in BACK_ENDS or (back_end == "metal" and gpu is None):
+        return None
+    dispatch = Dispatch(back_end=back_end, release=release, gpu=gpu)
+    return dispatch if dispatch.kernels("affine", depth=4096, columns=4096) else None
+
+
+@lru_cache(maxsize=1024)
+def _kernels(dispatch: Dispatch, family: str, depth: int, columns: int) -> tuple[KernelUse, ...]:
+    limits = dispatch.limits
+    limit = None if limits is None else limits.of(depth=depth, columns=columns)
+    lines = lines_for(
+        DispatchLine,
+        "dispatch",
+        *(dispatch.back_end, dispatch.release, dispatch.gpu),
+        first_row=0,
+        from_limit=False,
+        most_columns=ANY_COLUMNS,
+    )
+    by_row: dict[int, str] = {}
+    for line in lines:
+        first_row = limit if line.from_limit else line.first_row
+        if family in line.families and columns <= line.most_columns and first_row is not None:
+            by_row[first_row] = line.kernel
+    first_rows = sorted(by_row)
+    return tuple(
+        KernelUse(
+            kernel=_kernel(dispatch.back_end, by_row[first_row]),
+            first_row=first_row,
+            last_row=following - 1 if following else None,
+        )
+        for first_row, following in zip(first_rows, [*first_rows[1:], 0], strict=False)
+    )
+
+
+def _kernel(back_end: str, name: str) -> Kernel:
+    fields = {"rate": name, "name": name, **kernel_data(back_end)["kernels"][name]}
+    return record_from_json(Kernel, fields, f"{back_end} kernel {name}")
+
+
+@lru_cache(maxsize=64)
+def _limits(dispatch: Dispatch) -> Limits | None:
+    lines = lines_for(LimitLine, "limits", dispatch.back_end, dispatch.release, dispatch.gpu)
+    return lines[0].first_rows if lines else None

@@ -1,0 +1,244 @@
+"""A machine as the cost model sees it: row laws, the price of submitting work, and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+
+from model.errors import InputError
+from model.machine.kernels.attention import VectorAttention
+from model.machine.kernels.dispatch import Dispatch
+from model.machine.kernels.grouping import Grouping
+from model.machine.row_law import RowLaw, Shape, shape_of
+from model.network.checkpoint import Checkpoint
+from model.network.weight_format import WeightFormat
+from model.units import Quantity
+
+# Where a class of shapes was not measured, the nearest one that was stands in for it.
+STAND_INS = {
+    Shape.SQUARE: (Shape.SQUARE, Shape.WIDE, Shape.TALL, Shape.HEAD),
+    Shape.WIDE: (Shape.WIDE, Shape.SQUARE, Shape.HEAD, Shape.TALL),
+    Shape.TALL: (Shape.TALL, Shape.SQUARE, Shape.WIDE, Shape.HEAD),
+    Shape.HEAD: (Shape.HEAD, Shape.WIDE, Shape.SQUARE, Shape.TALL),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Device:
+    """What the accelerator charges for, besides matrix products.
+
+    * `kernel_s`: the floor of one kernel in a dependent chain.
+    * `layer_s`: everything else in a decoder layer (norms, rotary embedding, cache update,
+      activation, residuals), without its row-proportional share.
+    * `more_rows_layer_s`: what a layer costs on top as soon as it has several rows, for masks and
+      for copies that a single row does not need.
+    * `element_s`: per row and hidden unit of a layer, the element-wise traffic.
+    * `pass_s`: once per pass (embedding lookup, final norm, sampling).
+    * `logit_s`: per row and vocabulary entry, the sampling traffic.
+    """
+
+    kernel_s: Quantity
+    layer_s: Quantity
+    more_rows_layer_s: Quantity
+    element_s: Quantity
+    pass_s: Quantity
+    logit_s: Quantity
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Host:
+    """What the CPU charges for telling the accelerator what to do.
+
+    A pass is first *built* as a graph (Python), then *submitted* (encoded, kernel by kernel,
+    while the device already works). Reading a result costs `sync_s`. `reshape_s` is what a pass
+    of several rows costs before its first kernel when it meets a context it has not met before,
+    as every round of a strategy does: MLX's CUDA back end has cuDNN plan attention anew for each
+    shape of queries and keys (mlx 0.32, `cuda/scaled_dot_product_attention.cpp`); elsewhere it
+    is nothing.
+    """
+
+    build_layer_s: Quantity
+    build_pass_s: Quantity
+    submit_layer_s: Quantity
+    submit_pass_s: Quantity
+    sync_s: Quantity
+    reshape_s: Quantity
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Submission:
+    """What the host pays to submit one matrix product of a format, beyond the layer's share.
+
+    The kernel for one row and those for several come from different libraries on some devices,
+    and so differ in price: a cuBLAS product costs the host several times MLX's own kernels.
+    """
+
+    one_row_s: Quantity
+    more_rows_s: Quantity
+
+    def at(self, rows: Quantity) -> Quantity:
+        """The price at `rows`, a number or an array."""
+        return np.where(np.greater(rows, 1), self.more_rows_s, self.one_row_s)
+
+
+FREE = Submission(one_row_s=0.0, more_rows_s=0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Machine:
+    """One machine and runtime; every quantity is a number, or an array over draws of a fit.
+
+    `laws` are keyed by weight format (a name, or the family of kernels that serves it) and
+    shape, `submissions` by weight format. `attention` is the law whose matrix is the cache.
+    `activation_bytes` is the size of an activation and of an entry of the cache.
+
+    What the runtime decides is known where its tables cover the machine: `dispatch` says from
+    which row a matrix is tiled, `vector_attention` how many query rows share the first kernel of
+    attention, `grouping` when gathered experts share tiles (None: never). `sustained_share` is
+    the share of its cold speed that remains after minutes of work.
+    """
+
+    name: str
+    chip: str
+    runtime: str
+    memory_bytes: int
+    recommended_working_set_bytes: int | None
+    activation_bytes: int
+    context_measured: int
+    laws: Mapping[tuple[str, Shape], RowLaw]
+    submissions: Mapping[str, Submission]
+    attention: RowLaw
+    device: Device
+    host: Host
+    dispatch: Dispatch | None = None
+    vector_attention: VectorAttention | None = None
+    grouping: Grouping | None = None
+    sustained_share: Quantity | None = None
+
+    def law(
+        self, weight_format: WeightFormat, *, depth: int, columns: int, widest: int | None = None
+    ) -> RowLaw:
+        """The row law of matrices of `depth` inputs that are priced as one of `columns` outputs.
+
+        `widest` is the most columns that one of them has (all of `columns` if left out): the
+        runtime chooses the row from which it tiles by the single matrix. A format that was not
+        measured under its own name is served by one of the same kernels and bits in other groups,
+        then by its whole family where a profile states one.
+
+        Raises:
+            InputError: nothing was measured for this format; a price would be made up.
+        """
+        return _law(self, weight_format, depth, columns, widest or columns)
+
+    def experts_law(self, weight_format: WeightFormat, *, depth: int, columns: int) -> RowLaw:
+        """The law that prices one (row, expert) pair, at one row, of gathered experts.
+
+        Where gathered products were not measured, dense ones of the shape stand in for them.
+
+        Raises:
+            InputError: nothing was measured for this format.
+        """
+        return _experts_law(self, weight_format, depth, columns)
+
+    def attention_law(self, *, query_heads_per_kv_head: int, head_dim: int) -> RowLaw:
+        """The law of attention for these heads.
+
+        A runtime with a vector kernel leaves it the sooner the more query heads share a key head;
+        what follows is then priced by the law's next kernel. Other runtimes: `attention` itself.
+        """
+        return _attention_law(self, query_heads_per_kv_head, head_dim)
+
+    def sustained(self) -> Machine | None:
+        """This machine after minutes of work; None where nobody says what remains.
+
+        Rates are multiplied and device times divided by `sustained_share`. That is coarse: what
+        was published is a loss of decoding speed, in which bandwidth and arithmetic are not told
+        apart. The host is left as it is.
+        """
+        if self.sustained_share is None:
+            return None
+        share = np.minimum(self.sustained_share, 1.0)
+        costs = {each.name: getattr(self.device, each.name) / share for each in fields(Device)}
+        return replace(
+            self,
+            laws={key: law.at_speed(share) for key, law in self.laws.items()},
+            attention=self.attention.at_speed(share),
+            device=Device(**costs),
+            sustained_share=None,
+        )
+
+    def submission(self, weight_format: WeightFormat) -> Submission:
+        """What submitting a product of this format costs the host; nothing if never measured."""
+        keys = format_keys(weight_format)
+        return next((self.submissions[key] for key in keys if key in self.submissions), FREE)
+
+    def as_run(self, checkpoint: Checkpoint) -> Checkpoint:
+        """The checkpoint as this machine holds it: with 32-bit activations, all in 32 bits."""
+        return checkpoint.in_float32() if self.activation_bytes == 4 else checkpoint
+
+
+@lru_cache(maxsize=4096)
+def _law(
+    machine: Machine, weight_format: WeightFormat, depth: int, columns: int, widest: int
+) -> RowLaw:
+    law = _measured_law(machine, weight_format, STAND_INS[shape_of(depth=depth, columns=columns)])
+    limits = machine.dispatch.limits if machine.dispatch else None
+    if limits is None or weight_format.family == "float":
+        return law
+    first_rows = [regime.first_row for regime in law.regimes[1:]]
+    handed_over_at = next((row for row in first_rows if row in limits.all), None)
+    if handed_over_at is None:
+        return law
+    return law.handed_over(handed_over_at, limits.of(depth=depth, columns=widest))
+
+
+@lru_cache(maxsize=1024)
+def _experts_law(machine: Machine, weight_format: WeightFormat, depth: int, columns: int) -> RowLaw:
+    for key in format_keys(weight_format):
+        if (key, Shape.EXPERT) in machine.laws:
+            return machine.laws[key, Shape.EXPERT]
+    return _measured_law(machine, weight_format, STAND_INS[shape_of(depth=depth, columns=columns)])
+
+
+@lru_cache(maxsize=1024)
+def _attention_law(machine: Machine, query_heads_per_kv_head: int, head_dim: int) -> RowLaw:
+    vector, law = machine.vector_attention, machine.attention
+    if vector is None:
+        return law
+    many = law.regime_at(vector.most_rows + 1)
+    if many.first_row == 1:
+        return law
+    last_row = vector.last_row(query_heads_per_kv_head=query_heads_per_kv_head, head_dim=head_dim)
+    # One row of other heads is a product of vectors, fused or not; only several rows change kind.
+    return law.handed_over(many.first_row, max(last_row, 1) + 1)
+
+
+def _measured_law(
+    machine: Machine, weight_format: WeightFormat, stand_ins: Iterable[Shape]
+) -> RowLaw:
+    for key in format_keys(weight_format):
+        for shape in stand_ins:
+            if (key, shape) in machine.laws:
+                return machine.laws[key, shape]
+    name = weight_format.name.removesuffix("-s32")
+    measured = ", ".join(sorted({key for key, _ in machine.laws}))
+    raise InputError(
+        f"format {name}",
+        f"was never measured on {machine.name}",
+        f"measured: {measured}; or run `tokroof calibrate --formats {name}`",
+    )
+
+
+def format_keys(weight_format: WeightFormat) -> list[str]:
+    """The names under which a format may have been measured, the closest first."""
+    name = weight_format.name.removesuffix("-s32")
+    bits = [f"{weight_format.bits}bit"] if weight_format.family == "affine" else []
+    return [name, *bits, weight_format.family]

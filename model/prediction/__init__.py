@@ -1,0 +1,1 @@
+"""Predictions: what a strategy does on a machine, whether it fits, and what it would need."""

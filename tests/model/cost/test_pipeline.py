@@ -1,0 +1,62 @@
+"""Host and device: what is hidden, and what waiting costs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.cost.forward import PassCost
+from model.cost.pipeline import awaited_s, pipelined_s
+
+seconds = st.floats(min_value=0.0, max_value=10.0)
+
+
+def cost(*, device: float, build: float = 0.0, submit: float = 0.0) -> PassCost:
+    return PassCost(
+        weights_s=device,
+        kv_s=0.0,
+        arithmetic_s=0.0,
+        dispatch_s=0.0,
+        lower_s=device,
+        upper_s=device,
+        build_s=build,
+        submit_s=submit,
+    )
+
+
+def test_a_pipelined_pass_takes_the_slower_of_host_and_device() -> None:
+    assert float(pipelined_s(cost(device=5.0, build=1.0, submit=2.0))) == 5.0
+    assert float(pipelined_s(cost(device=2.0, build=1.0, submit=2.0))) == 3.0
+
+
+def test_an_awaited_pass_shows_its_graph_building_and_the_sync() -> None:
+    assert float(awaited_s([cost(device=5.0, build=1.0, submit=2.0)], 0.5)) == 6.5
+    assert float(awaited_s([cost(device=1.0, build=1.0, submit=2.0)], 0.5)) == 3.5
+
+
+def test_queued_passes_hide_the_host_behind_the_device() -> None:
+    passes = [cost(device=5.0, build=1.0, submit=2.0)] * 3
+    assert float(awaited_s(passes, 0.0)) == 1.0 + 3 * 5.0
+
+
+def test_a_fast_device_waits_for_a_slow_host() -> None:
+    passes = [cost(device=0.1, build=1.0, submit=2.0)] * 3
+    assert float(awaited_s(passes, 0.0)) == pytest.approx(9.0)
+
+
+def test_a_short_draft_leaves_the_verify_pass_to_be_built() -> None:
+    """Draft ends at 2; the verify pass is built at 2.5 and only then can start."""
+    draft, verify = cost(device=1.0, build=1.0, submit=0.5), cost(device=4.0, build=1.0)
+    assert float(awaited_s([draft, verify], 0.0)) == 2.5 + 4.0
+
+
+@given(st.lists(st.tuples(seconds, seconds, seconds), min_size=1, max_size=6), seconds)
+def test_a_round_is_bounded_by_its_longer_stage_and_by_the_sum(
+    passes: list[tuple[float, float, float]], sync: float
+) -> None:
+    costs = [cost(device=d, build=b, submit=s) for d, b, s in passes]
+    time = float(awaited_s(costs, sync))
+    device, host = sum(d for d, _, _ in passes), sum(b + s for _, b, s in passes)
+    assert max(device, host) + sync <= time * (1 + 1e-12) + 1e-12
+    assert time <= device + host + sync + 1e-9
