@@ -79,7 +79,7 @@ class Checkpoint:
 
     def __hash__(self) -> int:
         """A cheap hash, so that caches may be keyed by a checkpoint."""
-        return hash((self.architecture, self.weight_format, len(self.overrides)))
+        return hash((self.architecture.name, self.weight_format.name, self.vector_bytes))
 
     def in_float32(self) -> Checkpoint:
         """The same network with every 16-bit number as 32 bits.

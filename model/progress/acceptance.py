@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -61,9 +62,7 @@ class Acceptance:
 
     def survival(self, draft_length: int) -> Array:
         """Probability that positions 1..j are all accepted, for j = 1..`draft_length`."""
-        last = len(self.by_position) - 1
-        rates = [self.by_position[min(position, last)] for position in range(draft_length)]
-        return np.cumprod(rates).astype(np.float64)
+        return _survival(self.by_position, draft_length)
 
     def tokens_per_pass(self, draft_length: int) -> float:
         """E(k): expected tokens that one round commits."""
@@ -77,6 +76,15 @@ class Acceptance:
         """
         at_least = np.concatenate(([1.0], self.survival(draft_length), [0.0]))
         return at_least[:-1] - at_least[1:]
+
+
+@lru_cache(maxsize=1024)
+def _survival(by_position: tuple[float, ...], draft_length: int) -> Array:
+    last = len(by_position) - 1
+    rates = [by_position[min(position, last)] for position in range(draft_length)]
+    survival = np.cumprod(rates).astype(np.float64)
+    survival.flags.writeable = False  # it is shared
+    return survival
 
 
 def tokens_per_pass(acceptance: Quantity, draft_length: Quantity) -> Quantity:
