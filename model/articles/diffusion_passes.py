@@ -11,8 +11,8 @@ from model.articles.claim import Figure, Panel
 from model.cost.forward import PassCost, forward_pass
 from model.cost.moe import unique_experts
 from model.machine.profile import Profile
-from model.network.architecture import Experts
 from model.network.checkpoint import Checkpoint
+from model.network.layer import Experts
 from model.prediction.prediction import extrapolation, interval
 from model.units import MILLI, Array
 

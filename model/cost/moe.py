@@ -20,7 +20,7 @@ it sort the pairs and work on tiles of rows (:class:`model.machine.machine.Group
 from __future__ import annotations
 
 from model.errors import InputError
-from model.network.architecture import Experts
+from model.network.layer import Experts
 from model.units import Quantity
 
 

@@ -9,8 +9,8 @@ from model.machine.kernels.grouping import Grouping
 from model.machine.machine import Machine
 from model.machine.overlap import overlapped
 from model.machine.row_law import Product, ProductTime, RowLaw
-from model.network.architecture import Experts
 from model.network.checkpoint import Formats
+from model.network.layer import Experts
 from model.network.matrix import Siblings
 from model.units import Quantity
 

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
 from model.errors import InputError
-from model.network.architecture import Architecture, Layer
+from model.network.architecture import Architecture
+from model.network.layer import Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.weight_format import WeightFormat, weight_format
 

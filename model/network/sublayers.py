@@ -18,8 +18,9 @@ from functools import lru_cache
 from typing import final
 
 from model.errors import InputError
-from model.network.architecture import Architecture, Layer
+from model.network.architecture import Architecture
 from model.network.checkpoint import Checkpoint
+from model.network.layer import Layer
 from model.network.mixer import Attention
 
 

@@ -27,8 +27,8 @@ import numpy as np
 from model.cost.forward import forward_pass
 from model.errors import InputError
 from model.machine.machine import Machine
-from model.network.architecture import Layer
 from model.network.checkpoint import Checkpoint
+from model.network.layer import Layer
 from model.network.sublayers import Half, Sublayer, lent_caches, sublayers, without
 from model.network.weight_format import WeightFormat
 from model.planners.layer_skip import NEVER

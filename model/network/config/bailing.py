@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Experts, Layer
 from model.network.config.blocks import Network, gated_mlp, layer_count, routed_experts
 from model.network.config.delta import delta_macs
 from model.network.config.fields import Fields
 from model.network.config.latent import bare_router, latent_block, shared_experts
+from model.network.layer import Experts, Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.mixer import Recurrence
 

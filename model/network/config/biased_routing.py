@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Experts, Layer
 from model.network.config.blocks import (
     Network,
     full_attention,
@@ -20,6 +19,7 @@ from model.network.config.blocks import (
 )
 from model.network.config.fields import Fields
 from model.network.config.latent import bare_router, shared_experts
+from model.network.layer import Experts, Layer
 from model.network.matrix import Siblings
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from model.network.architecture import Layer
 from model.network.config.blocks import (
     attention_by_type,
     full_attention,
@@ -25,6 +24,7 @@ from model.network.config.blocks import (
 from model.network.config.fields import Fields
 from model.network.config.head_parts import head_architecture, one_matrix, target_name, with_gate
 from model.network.draft_head import DraftHead, HeadKind
+from model.network.layer import Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.mixer import Attention
 

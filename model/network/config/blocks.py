@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from model.network.architecture import Experts, Layer
 from model.network.config.fields import Fields
+from model.network.layer import Experts, Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.mixer import Attention
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Experts, Layer
 from model.network.config.blocks import (
     Network,
     full_attention,
@@ -18,6 +17,7 @@ from model.network.config.blocks import (
     routed_experts,
 )
 from model.network.config.fields import Fields
+from model.network.layer import Experts, Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.mixer import Recurrence
 

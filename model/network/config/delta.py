@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Layer
 from model.network.config.blocks import (
     Network,
     full_attention,
@@ -23,6 +22,7 @@ from model.network.config.blocks import (
     routed_experts,
 )
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.mixer import Recurrence
 

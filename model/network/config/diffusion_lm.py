@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Layer
 from model.network.config.biased_routing import after_dense, with_fused_experts
 from model.network.config.blocks import (
     MOST_LAYERS,
@@ -26,6 +25,7 @@ from model.network.config.fields import Fields
 from model.network.config.gemma4 import gemma4_text
 from model.network.config.latent import bare_router, shared_experts
 from model.network.config.qwen import qwen2
+from model.network.layer import Layer
 from model.network.matrix import Matrix, Siblings
 
 MODEL_TYPES = frozenset({"Dream", "diffusion_gemma", "llada", "llada2_moe"})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Layer
 from model.network.config.blocks import (
     Network,
     full_attention,
@@ -19,6 +18,7 @@ from model.network.config.blocks import (
     sliding,
 )
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 
 HEAD_DIM = 256
 """Of every Gemma in transformers, and of Gemma 3 in mlx-lm."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Experts, Layer
 from model.network.config.blocks import (
     Network,
     attention_by_type,
@@ -23,6 +22,7 @@ from model.network.config.blocks import (
     routed_experts,
 )
 from model.network.config.fields import Fields
+from model.network.layer import Experts, Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.mixer import Attention, MixerKind
 

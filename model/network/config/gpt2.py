@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from model.network.architecture import Layer
 from model.network.config.blocks import MOST_LAYERS, Network, filled, full_attention
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 from model.network.matrix import Matrix, Siblings
 
 

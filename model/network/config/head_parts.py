@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from model.network.architecture import Architecture, Layer
+from model.network.architecture import Architecture
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 from model.network.matrix import Matrix, Siblings
 
 

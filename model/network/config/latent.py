@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import final
 
-from model.network.architecture import Experts, Layer
 from model.network.config.blocks import Network, gated_mlp, layer_count, routed_experts
 from model.network.config.fields import Fields
+from model.network.layer import Experts, Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.mixer import LatentAttention
 

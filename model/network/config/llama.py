@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Layer
 from model.network.config.blocks import (
     Network,
     attention_by_type,
@@ -19,6 +18,7 @@ from model.network.config.blocks import (
     projections,
 )
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 
 
 def llama(fields: Fields) -> Network:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Layer
 from model.network.config.blocks import (
     Network,
     full_attention,
@@ -21,6 +20,7 @@ from model.network.config.blocks import (
     sliding,
 )
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 
 
 def llama4(fields: Fields) -> Network:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Experts, Layer
 from model.network.config.blocks import (
     MOST_LAYERS,
     Network,
@@ -19,6 +18,7 @@ from model.network.config.blocks import (
 )
 from model.network.config.fields import Fields
 from model.network.config.latent import bare_router
+from model.network.layer import Experts, Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.mixer import Recurrence
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Layer
 from model.network.config.blocks import (
     Network,
     attention_by_type,
@@ -20,6 +19,7 @@ from model.network.config.blocks import (
     routed_experts,
 )
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 from model.network.matrix import Matrix, Siblings
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Layer
 from model.network.config.blocks import (
     Network,
     attention_by_type,
@@ -14,6 +13,7 @@ from model.network.config.blocks import (
     projections,
 )
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 
 
 def olmo2(fields: Fields) -> Network:

@@ -5,9 +5,9 @@ mlx-lm gives every layer the whole context, whatever `sliding_window` says.
 
 from __future__ import annotations
 
-from model.network.architecture import Layer
 from model.network.config.blocks import Network, full_attention, gated_mlp, layer_count, projections
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 from model.network.matrix import Matrix, Siblings
 
 

@@ -6,7 +6,6 @@ head instead. mlx-lm reads no window for either: `use_sliding_window` is off in 
 
 from __future__ import annotations
 
-from model.network.architecture import Layer
 from model.network.config.blocks import (
     Network,
     full_attention,
@@ -16,6 +15,7 @@ from model.network.config.blocks import (
     projections,
 )
 from model.network.config.fields import Fields
+from model.network.layer import Layer
 
 
 def qwen2(fields: Fields) -> Network:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.network.architecture import Layer
 from model.network.config.blocks import (
     attention_by_type,
     full_attention,
@@ -27,6 +26,7 @@ from model.network.config.head_parts import (
 )
 from model.network.config.mixture import qwen2_moe
 from model.network.draft_head import DraftHead, HeadKind
+from model.network.layer import Layer
 from model.network.matrix import Matrix
 
 EAGLE_TAPS = 3

@@ -15,7 +15,7 @@ from model.cost.weight_cost import grouped_arithmetic_s
 from model.errors import InputError
 from model.machine.kernels.grouping import Grouping
 from model.machine.row_law import Product
-from model.network.architecture import Experts
+from model.network.layer import Experts
 from tests.model.machines import FULL, block, experts_of, flat_law, machine, network
 
 rows_counts = st.integers(min_value=1, max_value=4096)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from model import catalog
 from model.errors import InputError
-from model.network.architecture import Architecture, Layer
+from model.network.architecture import Architecture
 from model.network.config import FAMILIES, read_config
 from model.network.config.quantization import stated_checkpoint
+from model.network.layer import Layer
 from model.network.mixer import Attention, MixerKind
 
 LLAMA: dict[str, object] = {

@@ -6,9 +6,10 @@ import pytest
 
 from model import catalog
 from model.errors import InputError
-from model.network.architecture import Architecture, Layer
+from model.network.architecture import Architecture
 from model.network.checkpoint import Checkpoint
 from model.network.config import read_config
+from model.network.layer import Layer
 from model.network.mixer import Attention
 from model.network.weight_format import weight_format
 
