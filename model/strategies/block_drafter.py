@@ -38,9 +38,9 @@ from model.cost.weight_cost import siblings_time
 from model.errors import InputError
 from model.machine.machine import Machine
 from model.machine.row_law import ProductTime
-from model.network.architecture import Layer
 from model.network.checkpoint import Checkpoint, Formats
 from model.network.draft_head import DraftHead, HeadKind
+from model.network.layer import Layer
 from model.network.matrix import Siblings
 from model.strategies.base import Settings
 from model.strategies.drafted import AbstractDrafted

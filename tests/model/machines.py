@@ -7,9 +7,10 @@ from typing import Any
 
 from model.machine.machine import Device, Host, Machine
 from model.machine.row_law import Regime, RowLaw, Shape
-from model.network.architecture import Architecture, Experts, Layer
+from model.network.architecture import Architecture
 from model.network.checkpoint import Checkpoint
 from model.network.config import read_config
+from model.network.layer import Experts, Layer
 from model.network.matrix import Matrix, Siblings
 from model.network.mixer import AbstractMixer, Attention, LatentAttention, Recurrence
 from model.network.weight_format import weight_format
