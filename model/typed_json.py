@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -50,7 +51,7 @@ def _record(kind: type[Any], value: object, where: str, path: str) -> object:
     if not isinstance(value, Mapping):
         raise _wrong(where, path or "the record", value, "an object with named fields")
     given = cast("Mapping[str, object]", value)
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     names = [field.name for field in fields(kind)]
     for field in fields(kind):
         name = field.name
@@ -61,6 +62,11 @@ def _record(kind: type[Any], value: object, where: str, path: str) -> object:
             right = f"the fields are {', '.join(names)}"
             raise InputError(_at(where, _join(path, name)), "is not a field", right)
     return kind(**{n: _value(hints[n], given[n], where, _join(path, n)) for n in given})
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _value(kind: Any, value: object, where: str, path: str) -> object:

@@ -60,8 +60,15 @@ def test_an_unknown_command_is_refused_without_a_traceback(arguments: list[str])
     result = python("-m", "tokroof", *arguments)
     assert result.returncode == 2
     assert result.stdout == ""
-    assert "Traceback" not in result.stderr
-    assert result.stderr.splitlines()[-1].startswith("tokroof: error: ")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("tokroof: ")
+    assert line.endswith("; `tokroof --help` lists what there is")
+
+
+def test_an_abbreviated_option_is_refused() -> None:
+    result = python("-m", "tokroof", "models", "--js")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("tokroof: unrecognized arguments: --js; ")
 
 
 def test_the_exit_status_is_what_the_command_returns(fake_command: SimpleNamespace) -> None:

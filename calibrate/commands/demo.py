@@ -11,7 +11,7 @@ from typing import final
 
 from calibrate.commands.calibrate import calibrate, default_name
 from calibrate.commands.run import speculate
-from calibrate.commands.validate import as_json, comparisons_text, groups_text
+from calibrate.commands.validation_output import comparisons_json, comparisons_text, groups_text
 from calibrate.comparison import compare_runs, summarise
 from calibrate.decode import decode_plain
 from calibrate.environment import read_environment
@@ -102,7 +102,7 @@ def execute(options: argparse.Namespace) -> int:
     say("3/3 comparing; a speculative run is predicted from its own tokens per pass")
     comparisons = compare_runs(runs, profile)
     if options.json:
-        print(json.dumps(as_json(comparisons), indent=2))
+        print(json.dumps(comparisons_json(comparisons), indent=2))
         return 0
     print(comparisons_text(comparisons))
     print()

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import final
 
-from calibrate.commands.validate import comparisons_text
+from calibrate.commands.validation_output import comparisons_text
 from calibrate.comparison import compare_runs
 from calibrate.decode import compare_tokens, decode_awaited, decode_plain, decode_speculative
 from calibrate.networks import Network

@@ -1,41 +1,157 @@
-"""`tokroof validate`: predictions beside measured runs, with errors by group."""
+"""`tokroof validate`: predictions beside measured runs, with errors by group.
+
+Runs are a published table (CSV or JSON lines), the records of `tokroof run`, or without a file
+the shipped evidence. A published run is predicted with the profile of the machine it names, a
+record with the one that `--machine` names or the default.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from calibrate.comparison import Comparison, Group, compare_runs, summarise
+from calibrate.commands.validation_output import (
+    comparisons_json,
+    comparisons_text,
+    groups_text,
+    scores_json,
+    scores_text,
+)
+from calibrate.comparison import compare_runs, summarise
+from calibrate.fit.published.profiles import fit_published, scaled_profile
+from calibrate.progress import token_bar
+from calibrate.published.evidence import shipped_runs
+from calibrate.published.profiles import Basis, RunMachine, profile_for
+from calibrate.published.read_runs import each_run
+from calibrate.published.refusal import Refusal
+from calibrate.published.run_row import PublishedRun
 from calibrate.run_record import Run, read_runs
 from calibrate.run_strategy import PREDICTED
+from calibrate.validation.held_out import GROUPS, HeldOut
+from calibrate.validation.score import MachineFor, score
+from calibrate.validation.summary import summary_of
 from model.commands import options as shared
-from model.commands.table import table
 from model.errors import InputError
 from model.machine.profile import Header
 from model.machine.profile_store import choose_profile
 
+TOLD_EVERY_ROWS = 200
+LONGEST_LINE = 1_000_000
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `validate`."""
-    parser.add_argument("runs", metavar="RUNS", help="a file of runs, as `tokroof run` writes it")
+    parser.add_argument(
+        "runs",
+        metavar="RUNS",
+        nargs="?",
+        help="published runs (CSV or JSON lines) or those that `tokroof run` writes "
+        "(default: the shipped evidence)",
+    )
+    parser.add_argument(
+        "--held-out",
+        metavar="GROUP",
+        help="fit each machine to the shipped runs without the "
+        f"{', '.join(GROUPS)} that is predicted (published runs only)",
+    )
     shared.add_machine(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
     """Compare and print."""
+    if options.held_out is not None and options.machine is not None:
+        right = "leave one of them out"
+        raise InputError("--held-out", "fits its own machines, and --machine names one", right)
+    if options.runs is None:
+        return validate_published(shipped_runs(), options)
+    path = Path(options.runs)
+    if is_published(path):
+        return validate_published(each_run(path), options)
+    if options.held_out is not None:
+        right = "give published runs"
+        raise InputError(
+            f"--held-out {options.held_out}", "is not for records of one machine", right
+        )
+    return validate_own(path, options)
+
+
+def is_published(path: Path) -> bool:
+    """Whether a file is a published table and not records of `tokroof run`, by its first line.
+
+    What cannot be read is neither, and its own reader says so.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            line = file.readline(LONGEST_LINE).strip()
+    except OSError:
+        return False
+    if not line.startswith("{"):
+        return bool(line)
+    return '"target_model"' in line
+
+
+def validate_published(runs: Iterable[PublishedRun], options: argparse.Namespace) -> int:
+    """Score published runs, each with the profile of its own machine unless one is forced."""
+    machine_for = machines(options)
+    with token_bar(unit=" rows") as tell:
+        scores = [score(run, machine_for) for run in counted(runs, tell)]
+    summary = summary_of(scores)
+    if options.json:
+        print(json.dumps(scores_json(scores, summary), indent=2))
+    else:
+        print(scores_text(scores, summary))
+    return 0
+
+
+def machines(options: argparse.Namespace) -> MachineFor:
+    """What finds the machine of a run: one that is named, those held out, or packaged ones."""
+    if options.machine is not None:
+        return forced(options.machine)
+    if options.held_out is not None:
+        return HeldOut(shipped_runs(), options.held_out, fit_published)
+    return packaged
+
+
+def packaged(run: PublishedRun) -> RunMachine | Refusal:
+    """The packaged machine of a run, else the one of its chip's data sheet."""
+    return profile_for(run, scaled_profile)
+
+
+def forced(spec: str) -> MachineFor:
+    """One machine for all runs."""
+    chosen = RunMachine(profile=choose_profile(spec).profile, basis=Basis.CHOSEN)
+
+    def machine_for(run: PublishedRun) -> RunMachine | Refusal:
+        del run
+        return chosen
+
+    return machine_for
+
+
+def counted(
+    runs: Iterable[PublishedRun], tell: Callable[[int, int | None], None]
+) -> Iterator[PublishedRun]:
+    """The runs, telling now and then how many there were."""
+    total = len(runs) if isinstance(runs, Sequence) else None
+    for done, run in enumerate(runs):
+        if done % TOLD_EVERY_ROWS == 0:
+            tell(done, total)
+        yield run
+
+
+def validate_own(path: Path, options: argparse.Namespace) -> int:
+    """Compare records of `tokroof run` with one machine."""
     choice = choose_profile(options.machine)
-    runs = read_runs(Path(options.runs))
+    runs = read_runs(path)
     comparisons = compare_runs(runs, choice.profile)
     if not comparisons:
         strategies = " or ".join(PREDICTED)
         raise InputError(options.runs, f"holds no {strategies} run", "record some by `tokroof run`")
     if options.json:
-        print(json.dumps(as_json(comparisons), indent=2))
+        print(json.dumps(comparisons_json(comparisons), indent=2))
         return 0
     for note in (choice.note, *strangers(runs, choice.profile.header)):
         if note:
@@ -55,75 +171,3 @@ def strangers(runs: Sequence[Run], header: Header) -> list[str]:
         for chip, runtime in seen
         if (chip, runtime) != here
     ]
-
-
-def as_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """Comparisons in the schema of `validate --json`."""
-    return {
-        "rows": [
-            {
-                "id": each.id,
-                "label": each.label,
-                "quantity": each.quantity,
-                "measured": each.measured,
-                "predicted": each.predicted,
-                "interval_90": None if each.interval_90 is None else list(each.interval_90),
-                "error": each.error,
-                "bound": None if each.bound is None else each.bound.value,
-                "verdict": each.verdict,
-                "refused": each.refused,
-            }
-            for each in comparisons
-        ],
-        "groups": [asdict(group) for group in summarise(comparisons)],
-    }
-
-
-def comparisons_text(comparisons: Sequence[Comparison]) -> str:
-    """Predicted with interval beside measured, the bottleneck and the error of each."""
-    rows = [
-        [
-            each.label,
-            each.quantity,
-            number(each.predicted),
-            "" if each.interval_90 is None else "-".join(map(number, each.interval_90)),
-            number(each.measured),
-            percent(each.error, sign=True),
-            "" if each.bound is None else each.bound.value,
-            each.refused or each.verdict or "",
-        ]
-        for each in comparisons
-    ]
-    header = ["run", "quantity", "predicted", "90 %", "measured", "error", "bound", "verdict"]
-    return table(header, rows)
-
-
-def groups_text(groups: Sequence[Group]) -> str:
-    """Errors by group."""
-    rows = [
-        [
-            group.group,
-            str(group.n),
-            str(group.refused),
-            percent(group.median_error),
-            percent(group.p90_error),
-            percent(group.worst_error),
-            percent(group.coverage_90),
-            percent(group.sign_accuracy),
-        ]
-        for group in groups
-    ]
-    header = ["group", "n", "refused", "median", "p90", "worst", "in 90 %", "sign"]
-    return table(header, rows)
-
-
-def number(value: float | None) -> str:
-    """Three significant digits."""
-    return "" if value is None else f"{value:.3g}"
-
-
-def percent(value: float | None, *, sign: bool = False) -> str:
-    """A share in per cent."""
-    if value is None:
-        return ""
-    return f"{100 * value:+.1f} %" if sign else f"{100 * value:.1f} %"

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import final
 
+from model.commands import machine_options
 from model.commands import options as shared
+from model.commands.prediction_text import span
 from model.commands.table import table
-from model.machine.profile_store import choose_profile
 from model.prediction.break_even import best_draft_length, break_even
 from model.prediction.memory import check_fits
+from model.prediction.prediction import predict
 from model.prediction.round_costs import RoundCosts, round_costs
 from model.progress.acceptance import Acceptance
 from model.strategies.speculative import Speculative
@@ -26,12 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_pair(parser, draft_required=True)
     parser.add_argument("--draft-length", metavar="K", help="one draft length (default: 1 to 8)")
     shared.add_progress(parser)
-    shared.add_machine(parser)
+    machine_options.add_arguments(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
     """Solve and print."""
-    choice = choose_profile(options.machine)
+    choice = machine_options.chosen_machine(options)
     machine = choice.profile.machine
     target, draft = shared.load_pair(options, machine)
     if draft is None:
@@ -45,30 +47,44 @@ def execute(options: argparse.Namespace) -> int:
     costs = round_costs(drafted, target, machine, context=context, draft_lengths=lengths)
     acceptance = shared.read_acceptance(options, length)
     rows = break_even_rows(costs)
-    best = None if acceptance is None else best_draft_length(costs, acceptance)
+    best = predicted = None
+    if acceptance is not None:
+        best = best_draft_length(costs, acceptance)
+        strategy = drafted.with_length(best.draft_length).with_acceptance(acceptance)
+        predicted = predict(strategy, target, choice.profile, context=context)
     if options.json:
         document: dict[str, object] = {
             "target": target.architecture.name,
+            "format": target.weight_format.name,
             "draft": draft.architecture.name,
+            "draft_format": draft.weight_format.name,
             "machine": machine.name,
+            "runtime": machine.runtime,
             "context": context,
             "break_even": [asdict(row) for row in rows],
         }
-        if best is not None:
-            document["best"] = asdict(best) | {"regret": {str(k): lost for k, lost in best.regret}}
+        if best is not None and predicted is not None:
+            document["best"] = asdict(best) | {
+                "regret": {str(k): lost for k, lost in best.regret},
+                "speedup_interval_90": predicted.speedup_interval_90,
+                "verdict": predicted.verdict,
+            }
         print(json.dumps(document, indent=2))
         return 0
     if choice.note:
         print(choice.note, file=sys.stderr)
     print(
-        f"{target.architecture.name} drafted by {draft.architecture.name} on {machine.chip} "
+        f"{target.architecture.name} {target.weight_format.name} drafted by "
+        f"{draft.architecture.name} {draft.weight_format.name} on {machine.chip} "
         f"({machine.runtime}), {context:g} tokens of context"
     )
     print(as_text(rows))
-    if best is not None:
-        verdict = "a gain" if best.speedup > 1.0 else "still a loss"
+    if best is not None and predicted is not None:
         regret = "".join(f"; k={k} loses {100 * lost:.0f} %" for k, lost in best.regret)
-        print(f"best: k={best.draft_length} at speedup {best.speedup:.2f}, {verdict}{regret}")
+        print(
+            f"best: k={best.draft_length} at speedup {best.speedup:.2f} "
+            f"({span(predicted.speedup_interval_90, 2)}), {predicted.verdict}{regret}"
+        )
     return 0
 
 

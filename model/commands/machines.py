@@ -4,11 +4,49 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
 
+from model.catalog import packaged_profile_text
 from model.commands.table import table
+from model.machine.constant import Origin
 from model.machine.profile import Profile
-from model.machine.profile_store import machine_names, named_profile
+from model.machine.profile_store import machine_names, named_profile, own_profiles
+
+ORIGINS = {origin.label: origin for origin in Origin}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the list shows of a machine; constants by name are as they are stated.
+
+    `n_samples` are the samples that were fitted to it, `residual_log` how far a pass of a model
+    that the fit has not seen strays from its prediction, as one standard error in logs.
+    """
+
+    name: str
+    chip: str
+    runtime: str
+    residual_log: float
+    n_samples: int
+    constants: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def origin(self) -> Origin:
+        """Where the weakest of its constants comes from."""
+        return max(ORIGINS[each["origin"]] for each in self.constants.values())
+
+    @property
+    def pass_origin(self) -> Origin:
+        """Where the weakest of the bandwidths comes from that plain decoding is priced with."""
+        rates = [
+            ORIGINS[each["origin"]]
+            for name, each in self.constants.items()
+            if name.endswith(".1.bandwidth_bytes_per_s")
+        ]
+        return max(rates, default=self.origin)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,27 +57,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """List, or show one."""
-    names = machine_names() if options.name is None else [options.name]
-    profiles = [named_profile(name) for name in names]
+    if options.name is not None:
+        profile = named_profile(options.name)
+        if options.json:
+            print(json.dumps([as_json(profile)], indent=2))
+        else:
+            print(constants_text(profile))
+        return 0
+    own = own_profiles()
+    entries = [
+        entry_of(named_profile(name)) if name in own else packaged_entry(name)
+        for name in machine_names()
+    ]
     if options.json:
-        print(json.dumps([as_json(profile) for profile in profiles], indent=2))
+        print(json.dumps([entry_json(entry) for entry in entries], indent=2))
         return 0
-    if options.name is None:
-        rows = [
-            [
-                p.header.name,
-                p.header.chip,
-                p.header.runtime,
-                p.origin.label,
-                str(len(p.samples)),
-                f"{100 * p.header.residual_log:.1f} %",
-            ]
-            for p in profiles
+    rows = [
+        [
+            each.name,
+            each.chip,
+            each.runtime,
+            each.pass_origin.label,
+            str(each.n_samples),
+            f"{100 * each.residual_log:.1f} %",
         ]
-        print(table(["name", "chip", "runtime", "origin", "samples", "residual"], rows))
-        return 0
-    print(constants_text(profiles[0]))
+        for each in entries
+    ]
+    print(table(["name", "chip", "runtime", "origin", "n", "error"], rows))
     return 0
+
+
+def entry_of(profile: Profile) -> Entry:
+    """The entry of a profile."""
+    header = profile.header
+    return Entry(
+        name=header.name,
+        chip=header.chip,
+        runtime=header.runtime,
+        residual_log=header.residual_log,
+        n_samples=len(profile.samples),
+        constants={name: constant.stated for name, constant in profile.constants.items()},
+    )
+
+
+def packaged_entry(name: str) -> Entry:
+    """The same of a shipped profile, read without its draws: there are dozens to list."""
+    document: dict[str, Any] = json.loads(packaged_profile_text(name))
+    return Entry(
+        name=document["name"],
+        chip=document["chip"],
+        runtime=document["runtime"],
+        residual_log=document["residual_log"],
+        n_samples=len(document.get("samples", [])),
+        constants={
+            key: {field: value for field, value in stated.items() if field != "draws"}
+            for key, stated in document["constants"].items()
+        },
+    )
 
 
 def constants_text(profile: Profile) -> str:
@@ -55,11 +129,18 @@ def constants_text(profile: Profile) -> str:
 
 def as_json(profile: Profile) -> dict[str, Any]:
     """One machine in the schema of `machines --json`."""
+    return entry_json(entry_of(profile))
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """The same of an entry."""
     return {
-        "name": profile.header.name,
-        "chip": profile.header.chip,
-        "runtime": profile.header.runtime,
-        "origin": profile.origin.label,
-        "n_samples": len(profile.samples),
-        "constants": {name: constant.stated for name, constant in profile.constants.items()},
+        "name": entry.name,
+        "chip": entry.chip,
+        "runtime": entry.runtime,
+        "origin": entry.origin.label,
+        "pass_origin": entry.pass_origin.label,
+        "residual_log": entry.residual_log,
+        "n_samples": entry.n_samples,
+        "constants": entry.constants,
     }

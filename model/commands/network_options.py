@@ -47,6 +47,22 @@ def check_cache(kv_format: str, target: Checkpoint) -> None:
             )
 
 
+def with_cache(kv_format: str, network: Checkpoint) -> Checkpoint:
+    """A network whose cache is quantized.
+
+    Raises:
+        InputError: bits that a cache cannot have, or a network whose cache mlx-lm cannot quantize.
+    """
+    if kv_format not in CACHE_FORMATS:
+        raise InputError(
+            shared.given("--kv-format", kv_format),
+            "is not a format of mlx-lm's quantized cache",
+            f"give {' or '.join(CACHE_FORMATS)}",
+        )
+    check_cache(kv_format, network)
+    return replace(network, cache_format=weight_format(kv_format))
+
+
 def with_settings(options: argparse.Namespace, target: Checkpoint) -> Checkpoint:
     """The target with the cache and the routing that the options describe.
 
@@ -55,14 +71,7 @@ def with_settings(options: argparse.Namespace, target: Checkpoint) -> Checkpoint
             experts.
     """
     if options.kv_format is not None:
-        if options.kv_format not in CACHE_FORMATS:
-            raise InputError(
-                f"--kv-format {options.kv_format}",
-                "is not a format of mlx-lm's quantized cache",
-                f"give {' or '.join(CACHE_FORMATS)}",
-            )
-        check_cache(options.kv_format, target)
-        target = replace(target, cache_format=weight_format(options.kv_format))
+        target = with_cache(options.kv_format, target)
     if options.shared_experts is not None:
         share = shared.number("--shared-experts", options.shared_experts)
         mixtures = [layer.experts for layer in target.architecture.layers if layer.experts]

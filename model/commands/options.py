@@ -18,6 +18,9 @@ from model.progress.acceptance import (
 
 DEFAULT_CONTEXT = 1024
 
+PROGRESS = ("acceptance", "accepted_fraction", "draft_share", "tokens_per_pass")
+"""The four names of an acceptance, as attributes of the options."""
+
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
     """`--machine` and `--json`."""
@@ -137,8 +140,17 @@ def refuse_progress(options: argparse.Namespace) -> None:
     Raises:
         InputError: one was given.
     """
-    for name in ("acceptance", "accepted_fraction", "draft_share", "tokens_per_pass"):
+    for name in PROGRESS:
         refuse_option(options, name)
+
+
+def bare_progress(options: argparse.Namespace) -> str | None:
+    """The acceptance that is given without saying whose, as it was written; None where none is."""
+    for name in PROGRESS:
+        text = getattr(options, name)
+        if text is not None:
+            return given(f"--{name.replace('_', '-')}", text)
+    return None
 
 
 def refuse_option(options: argparse.Namespace, name: str) -> None:
@@ -156,23 +168,26 @@ def number(flag: str, text: str) -> float:
     except ValueError:
         value = float("nan")
     if not abs(value) < float("inf"):
-        raise InputError(f"{flag} {text}", "is not a number", "give a number such as 0.7")
+        raise InputError(given(flag, text), "is not a number", "give a number such as 0.7")
     return value
 
 
 def whole_number(flag: str, text: str, *, least: int, most: int) -> int:
     """A whole number in a range from the command line."""
+    right = f"give a whole number {least}..{most}"
     try:
         value = int(text)
     except ValueError:
-        value = least - 1
+        raise InputError(given(flag, text), "is not a whole number", right) from None
     if not least <= value <= most:
-        raise InputError(
-            f"{flag} {text}", "is out of range", f"give a whole number {least}..{most}"
-        )
+        raise InputError(given(flag, text), "is out of range", right)
     return value
 
 
-def numbers(flag: str, text: str) -> tuple[float, ...]:
-    """Finite numbers with commas between them."""
-    return tuple(number(flag, each) for each in text.split(","))
+def given(flag: str, text: str) -> str:
+    """An option as it was given; an empty value would not be seen.
+
+    >>> print(given("--acceptance", "often"), given("--acceptance", ""))
+    --acceptance often --acceptance ''
+    """
+    return f"{flag} {text or repr(text)}"

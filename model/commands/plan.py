@@ -10,10 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from model.commands import machine_options
+from model.commands import machine_options, plan_options
 from model.commands import options as shared
+from model.commands.diffusion_options import check_answer, check_diffusion, read_canvas
+from model.commands.skip_options import share_of_layers
 from model.commands.table import table
-from model.errors import InputError, unknown_name
+from model.errors import InputError
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
 from model.network.sublayers import Half
@@ -23,51 +25,17 @@ from model.planners.factors_file import read_factors
 from model.planners.layer_skip import plan_layer_skip
 from model.planners.sublayers import plan_sublayers
 from model.prediction.memory import check_fits
-from model.progress.acceptance import MAX_DRAFT_LENGTH
-from model.progress.skip_curve import SkipPoint, fit_skip_curve
-
-FRACTIONS = "0.125,0.25,0.375,0.5"
-DRAFT_LENGTHS = "1,2,4,8"
-ANSWERS = "2,8,32,128,512"
-COMMITTED = "1,2,4.4,8"
+from model.progress.skip_curve import fit_skip_curve
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `plan`."""
-    parser.add_argument("trick", metavar="TRICK", help=", ".join(PLANS))
-    shared.add_target(parser)
-    parser.add_argument(
-        "--draft-lengths", metavar="K[,K...]", default=DRAFT_LENGTHS, help="(default: %(default)s)"
-    )
-    skip = parser.add_argument_group("layer-skip and sublayers")
-    skip.add_argument(
-        "--fractions", metavar="F[,F...]", default=FRACTIONS, help="(default: %(default)s)"
-    )
-    skip.add_argument(
-        "--measured",
-        metavar="F=A[,F=A...]",
-        help="acceptances that were measured by skipped share, e.g. 0.25=0.7,0.5=0.06",
-    )
-    skip.add_argument(
-        "--factors", metavar="FILE", help="what skipping each sublayer does to the acceptance"
-    )
-    diffusion = parser.add_argument_group("diffusion")
-    diffusion.add_argument("--rival", metavar="MODEL", help="decodes plainly (default: TARGET)")
-    diffusion.add_argument("--rival-format", metavar="F", help="(default: --format)")
-    diffusion.add_argument("--block", metavar="TOKENS", default="32", help="(default: 32)")
-    diffusion.add_argument("--canvas", metavar="TOKENS", help="rows of every pass")
-    diffusion.add_argument("--block-cache", action="store_true", help="cache what was written")
-    diffusion.add_argument("--answers", metavar="N[,N...]", default=ANSWERS, help="their lengths")
-    diffusion.add_argument(
-        "--committed", metavar="X[,X...]", default=COMMITTED, help="tokens fixed in a pass"
-    )
-    machine_options.add_arguments(parser)
+    plan_options.add_arguments(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
     """Plan and print."""
-    if options.trick not in PLANS:
-        raise unknown_name("trick", options.trick, list(PLANS))
+    plan_options.check(options)
     choice = machine_options.chosen_machine(options)
     machine = choice.profile.machine
     target = machine.as_run(load_target(options.target, options.format))
@@ -100,19 +68,26 @@ def layer_skip(
     options: argparse.Namespace, target: Checkpoint, machine: Machine, context: float
 ) -> tuple[list[dict[str, Any]], str]:
     """Every share and draft length: what it needs, and what it gives at best."""
-    curve = None if options.measured is None else fit_skip_curve(measured_points(options.measured))
+    curve = (
+        None
+        if options.measured is None
+        else fit_skip_curve(plan_options.measured_points(options.measured))
+    )
 
     def acceptance_at(fraction: float) -> float | None:
         if curve is None or fraction > max(curve.skip_fractions):
             return None
         return float(curve.acceptance(fraction))
 
+    shares = plan_options.fractions(options)
+    for share in shares:
+        share_of_layers("--fractions", share, target.architecture)
     cells = plan_layer_skip(
         target,
         machine,
         context=context,
-        fractions=shared.numbers("--fractions", options.fractions),
-        draft_lengths=draft_lengths(options),
+        fractions=[float(share) for share in shares],
+        draft_lengths=plan_options.draft_lengths(options),
         acceptance_at=acceptance_at,
     )
     header = ["skipped", "k", "acceptance needed", "speedup at most", "acceptance", "speedup"]
@@ -154,7 +129,7 @@ def sublayers(
         machine,
         context=context,
         acceptance_factors=read_factors(Path(options.factors)),
-        draft_lengths=draft_lengths(options),
+        draft_lengths=plan_options.draft_lengths(options),
     )
     skipped = {
         half.value: sorted(each.layer for each in plan.skipped if each.half is half)
@@ -181,25 +156,28 @@ def diffusion(
     options: argparse.Namespace, target: Checkpoint, machine: Machine, context: float
 ) -> tuple[list[dict[str, Any]], str]:
     """Answer lengths by tokens per pass, against a rival that decodes plainly."""
+    check_diffusion(target)
     rival = target
-    if options.rival is not None:
+    if options.rival is not None or options.rival_format is not None:
         rival_format = options.format if options.rival_format is None else options.rival_format
-        rival = machine.as_run(load_target(options.rival, rival_format))
-    canvas = options.canvas
+        rival_name = options.target if options.rival is None else options.rival
+        rival = machine.as_run(load_target(rival_name, rival_format))
+        rival.check_context(context)
+        check_fits([rival], machine, context=context)
+    answers = plan_options.answer_lengths(options)
+    check_answer("--answers", max(answers), target, context=context)
     cells = plan_diffusion(
         target,
         rival,
         machine,
         context=context,
-        block_length=shared.whole_number("--block", options.block, least=1, most=1_000_000),
-        answer_lengths=whole_numbers("--answers", options.answers),
-        committed_per_pass=shared.numbers("--committed", options.committed),
+        block_length=plan_options.block_length(options),
+        answer_lengths=answers,
+        committed_per_pass=plan_options.committed(options),
         cached=options.block_cache,
-        canvas_tokens=None
-        if canvas is None
-        else shared.whole_number("--canvas", canvas, least=1, most=1_000_000),
+        canvas_tokens=read_canvas(options),
     )
-    header = ["committed", "answer", "tok/pass", "passes", "tok/s", "tok/pass to tie", "verdict"]
+    header = ["committed", "answer", "tok/pass", "passes", "tok/s", "tok/pass to tie", "speedup"]
     lines = [
         [
             f"{cell.committed_per_pass:g}",
@@ -208,46 +186,16 @@ def diffusion(
             f"{cell.passes:.1f}",
             f"{cell.tokens_per_s:.2f}",
             f"{cell.needed_per_pass:.1f}",
-            "faster" if cell.tokens_per_s > cell.rival_tokens_per_s else "slower",
+            f"{cell.tokens_per_s / cell.rival_tokens_per_s:.3g}",
         ]
         for cell in cells
     ]
-    rival_name = f"{rival.architecture.name} {rival.weight_format.name}"
     rate = cells[0].rival_tokens_per_s
-    verdict = f"{rival_name} decodes {rate:.1f} tok/s plainly"
+    verdict = (
+        f"{rival.architecture.name} {rival.weight_format.name} decodes {rate:.1f} tok/s plainly; "
+        "these are estimates, and `tokroof predict` gives their intervals"
+    )
     return [asdict(cell) for cell in cells], f"{table(header, lines)}\n{verdict}"
-
-
-def measured_points(text: str) -> list[SkipPoint]:
-    """The points of `--measured`; each counts alike."""
-    points: list[SkipPoint] = []
-    for pair in text.split(","):
-        fraction, equals, acceptance = pair.partition("=")
-        if not equals:
-            raise InputError(f"--measured {pair}", "is not FRACTION=ACCEPTANCE", "e.g. 0.5=0.06")
-        points.append(
-            SkipPoint(
-                skip_fraction=shared.number("--measured", fraction),
-                acceptance=shared.number("--measured", acceptance),
-                drafted_tokens=1,
-            )
-        )
-    return points
-
-
-def draft_lengths(options: argparse.Namespace) -> tuple[int, ...]:
-    """The draft lengths that are planned for."""
-    return tuple(
-        shared.whole_number("--draft-lengths", text, least=1, most=MAX_DRAFT_LENGTH)
-        for text in options.draft_lengths.split(",")
-    )
-
-
-def whole_numbers(flag: str, text: str) -> tuple[int, ...]:
-    """A list of whole numbers from 1 to a million."""
-    return tuple(
-        shared.whole_number(flag, each, least=1, most=1_000_000) for each in text.split(",")
-    )
 
 
 def listed(layers: list[int]) -> str:

@@ -12,8 +12,8 @@ from model.commands import machine_options, network_options, strategy_options
 from model.commands import options as shared
 from model.commands.prediction_json import as_json, need_json, progress_json
 from model.commands.prediction_text import (
-    as_text,
     need_lines,
+    prediction_lines,
     progress_lines,
     refused_lines,
 )
@@ -44,8 +44,13 @@ def execute(options: argparse.Namespace) -> int:
     profile, machine = choice.profile, choice.profile.machine
     if options.draft is None and options.strategy is None:
         shared.refuse_draft_options(options)
+    elif options.draft is None:
+        shared.refuse_option(options, "draft_format")
     target, draft = shared.load_pair(options, machine)
     target = network_options.with_settings(options, target)
+    if draft is not None and options.kv_format is not None:
+        # mlx-lm's speculative loop quantizes both caches.
+        draft = network_options.with_cache(options.kv_format, draft)
     context = shared.read_context(options, target, draft)
     question = Question(
         options=options,
@@ -55,6 +60,7 @@ def execute(options: argparse.Namespace) -> int:
         context=context,
         alone=strategy_options.asks_for_one(options),
     )
+    strategy_options.check(question)
     found = strategy_options.entries(question)
     answers = [each for each in found if isinstance(each, Answerable)]
     needs = [each for each in found if isinstance(each, Need)]
@@ -67,6 +73,7 @@ def execute(options: argparse.Namespace) -> int:
             "machine": machine.name,
             "runtime": machine.runtime,
             "context": context,
+            "kv_format": options.kv_format,
             "predictions": [
                 as_json(prediction) | {"progress": progress_json(answer.published)}
                 for prediction, answer in zip(predictions, answers, strict=True)
@@ -85,9 +92,10 @@ def execute(options: argparse.Namespace) -> int:
     print(
         f"{target.architecture.name} {target.weight_format.name} on {machine.chip} "
         f"({machine.runtime}), {context:g} tokens of context"
+        + ("" if options.kv_format is None else f", cache in {options.kv_format}")
     )
-    print(as_text(predictions))
-    lines = progress_lines(answers) + need_lines(needs) + refused_lines(refused)
+    lines = [*prediction_lines(predictions), f"constants: {profile.origin.label}"]
+    lines += progress_lines(answers) + need_lines(needs) + refused_lines(refused)
     if options.runtime is not None:
         lines += runtime_lines(target, choice.own, profile, context=context)
     print("\n".join(lines))

@@ -13,8 +13,10 @@ from model.strategies.base import Settings
 from model.units import MILLI
 
 
-def as_text(predictions: list[Prediction]) -> str:
+def prediction_lines(predictions: Sequence[Prediction]) -> list[str]:
     """Predictions as a table, the parts of their time, and what to be careful about."""
+    if not predictions:
+        return []
     rows = [
         [
             label(prediction),
@@ -45,8 +47,7 @@ def as_text(predictions: list[Prediction]) -> str:
         if not prediction.memory.fits
     ]
     lines += sorted({f"note: {warning}" for p in predictions for warning in p.warnings})
-    lines.append(f"constants: {predictions[0].origin.label}")
-    return "\n".join(lines)
+    return lines
 
 
 def progress_lines(answers: Sequence[Answerable]) -> list[str]:

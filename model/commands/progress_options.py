@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from model.commands import options as shared
 from model.errors import InputError, unknown_name
 from model.machine.machine import Machine
@@ -17,6 +19,7 @@ from model.prediction.need import Need, need
 from model.prediction.round_costs import round_costs
 from model.progress.acceptance import Acceptance
 from model.progress.published import TaskProgress, published_progress
+from model.progress.sampling import exact_match_from_rejection
 from model.progress.vocabulary import Method, Task
 from model.strategies.block_drafter import BlockDrafter
 from model.strategies.draft_head import TrainedHead
@@ -64,6 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TASK",
         help="take progress from published pairs on this task: code, math, writing, chat, ...",
     )
+    parser.add_argument(
+        "--collision",
+        metavar="C",
+        help="sampling at a temperature under mlx-lm's exact match: the probability that two "
+        "samples of the target agree, by which a greedy acceptance is multiplied",
+    )
 
 
 def read_acceptances(options: argparse.Namespace) -> dict[str, Acceptance]:
@@ -81,32 +90,51 @@ def read_acceptances(options: argparse.Namespace) -> dict[str, Acceptance]:
             )
         if name not in METHODS:
             raise unknown_name("drafted strategy", name, list(METHODS))
-        numbers = [shared.number("--acceptance-of", rate) for rate in rates.split(",")]
+        if name in found:
+            raise InputError(f"--acceptance-of {text}", f"is a second one of {name}", "give one")
+        numbers = [shared.number(f"--acceptance-of {name}", rate) for rate in rates.split(",")]
         found[name] = Acceptance(by_position=tuple(numbers))
     return found
 
 
-def check(options: argparse.Namespace, takers: set[str]) -> None:
+def check(options: argparse.Namespace, takers: set[str], *, diffuses: bool) -> None:
     """Refuse progress that no strategy would take: it would change nothing.
 
-    `takers` are the strategies that are asked about.
+    `takers` are the drafted strategies that are asked about; `diffuses` says that diffusion is.
 
     Raises:
-        InputError: an acceptance of none of them, a bare one where there is none it could mean, or
-            a task or a number that cannot be.
+        InputError: an acceptance of none of them, a bare one where there is none it could mean,
+            progress that is given twice, or a task or a number that cannot be.
     """
-    read_task(options)
-    for name in read_acceptances(options):
-        if name not in takers:
-            wrong = "is of a strategy that is not asked for"
-            raise InputError(f"--acceptance-of {name}=...", wrong, f"add --strategy {name}")
-    if "speculative" in takers or len(takers) == 1:
-        return
-    if takers and options.acceptance is not None:
-        wrong = f"could be of {' or '.join(sorted(takers))}"
-        right = "say whose it is: --acceptance-of STRATEGY=A"
-        raise InputError(f"--acceptance {options.acceptance}", wrong, right)
-    shared.refuse_progress(options)
+    task = read_task(options)
+    told = set(read_acceptances(options))
+    for name in sorted(told - takers):
+        wrong = "is of a strategy that is not asked for"
+        right = f"give that of {', '.join(sorted(takers))}" if takers else f"add --strategy {name}"
+        raise InputError(f"--acceptance-of {name}=...", wrong, right)
+    bare = shared.bare_progress(options)
+    if bare is not None:
+        owner = bare_owner(takers)
+        if owner is None and takers:
+            wrong = f"could be of {' or '.join(sorted(takers))}"
+            raise InputError(bare, wrong, "say whose it is: --acceptance-of STRATEGY=A")
+        if owner is None:
+            shared.refuse_progress(options)
+        elif owner in told:
+            raise InputError(bare, f"is given beside --acceptance-of {owner}", "give either")
+        else:
+            told.add(owner)
+    passes_told = options.steps is not None or options.committed is not None
+    if task is not None and told >= takers and not (diffuses and not passes_told):
+        wrong = "changes nothing where progress is given"
+        raise InputError(f"--task {options.task}", wrong, "give either")
+
+
+def bare_owner(takers: set[str]) -> str | None:
+    """Whom a bare `--acceptance` means: the draft model where one is asked about, or the only."""
+    if "speculative" in takers:
+        return "speculative"
+    return next(iter(takers)) if len(takers) == 1 else None
 
 
 def read_task(options: argparse.Namespace) -> Task | None:
@@ -121,6 +149,19 @@ def read_task(options: argparse.Namespace) -> Task | None:
     if options.task.lower() not in names:
         raise unknown_name("task", options.task, names)
     return Task(options.task.lower())
+
+
+def as_sampled(acceptance: Acceptance, options: argparse.Namespace) -> Acceptance:
+    """A greedy acceptance as exact match of sampled tokens has it, where that is asked for.
+
+    Raises:
+        InputError: a collision probability that is none.
+    """
+    if options.collision is None:
+        return acceptance
+    collision = shared.number("--collision", options.collision)
+    rates = exact_match_from_rejection(np.array(acceptance.by_position), collision)
+    return Acceptance(by_position=tuple(np.atleast_1d(rates).tolist()))
 
 
 def settled(
@@ -146,13 +187,14 @@ def settled(
     if acceptance is None and takes_bare_acceptance:
         acceptance = shared.read_acceptance(options, length)
     if acceptance is not None:
+        acceptance = as_sampled(acceptance, options)
         costs = round_costs(strategy, target, machine, context=context, draft_lengths=lengths)
         best = best_draft_length(costs, acceptance).draft_length
         return Settled(strategy=with_progress(strategy, best, acceptance))
     reason = NO_ACCEPTANCE
     if task is not None:
         try:
-            return from_task(strategy, task, lengths, target, machine, context=context)
+            return from_task(strategy, task, lengths, target, machine, options, context=context)
         except InputError as error:
             reason = str(error)
     return need(strategy, target, machine, context=context, draft_lengths=lengths, reason=reason)
@@ -164,6 +206,7 @@ def from_task(
     lengths: tuple[int, ...],
     target: Checkpoint,
     machine: Machine,
+    options: argparse.Namespace,
     *,
     context: float,
 ) -> Settled:
@@ -178,8 +221,9 @@ def from_task(
         if published.acceptance is None:
             raise AssertionError("a draft length gives an acceptance")
         costs = round_costs(strategy, target, machine, context=context, draft_lengths=(length,))
-        speedup = float(costs.speedup(published.acceptance)[0])
-        found = with_progress(strategy, length, published.acceptance)
+        acceptance = as_sampled(published.acceptance, options)
+        speedup = float(costs.speedup(acceptance)[0])
+        found = with_progress(strategy, length, acceptance)
         choices.append((speedup, Settled(strategy=found, published=published)))
     return max(choices, key=lambda choice: choice[0])[1]
 

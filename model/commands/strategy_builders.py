@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
+from model.commands import diffusion_options, network_options
 from model.commands import options as shared
-from model.commands.progress_options import Settled, read_task, settled
+from model.commands.progress_options import Settled, settled
+from model.commands.skip_options import skipped_sets
 from model.errors import InputError
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
-from model.network.config.diffusion_lm import MODEL_TYPES as DIFFUSION_TYPES
 from model.network.head_target import heads_of, load_head
-from model.network.sublayers import Half, Sublayer, middle_block
 from model.network.target import load_target
 from model.prediction.need import Need
 from model.progress.acceptance import Acceptance
-from model.progress.diffusion import BlockProgress, from_steps, published_commits
 from model.progress.published import TaskProgress
 from model.strategies.base import AbstractStrategy
-from model.strategies.block_diffusion import BlockDiffusion
 from model.strategies.block_drafter import BlockDrafter
 from model.strategies.draft_head import TrainedHead
 from model.strategies.drafted import AbstractDrafted
@@ -88,7 +87,10 @@ def _batch(question: Question) -> Iterator[Entry]:
     unset = question.options.batch is None
     if unset and question.options.strategy != ALL:
         raise InputError("batch size", "is not given", "add --batch 4")
-    yield Answerable(strategy=Plain(sequences=SHOWN_BATCH if unset else question.batch))
+    sequences = SHOWN_BATCH if unset else question.batch
+    if sequences == 1:
+        raise InputError("--batch 1", "is plain decoding", "give 2 or more sequences")
+    yield Answerable(strategy=Plain(sequences=sequences))
 
 
 def _speculative(question: Question) -> Iterator[Entry]:
@@ -126,8 +128,27 @@ def _head(question: Question) -> Iterator[Entry]:
         )
 
 
+def head_strategies(question: Question) -> set[str]:
+    """The words for the heads that are asked for: token by token, a block at once, or both."""
+    options = question.options
+    names = (options.head,)
+    if options.head is None:
+        if options.strategy != ALL:
+            return {"draft-head"}
+        names = heads_of(question.target.architecture.name)
+        if not names:
+            return set()
+    found: set[str] = set()
+    for name in names:
+        with suppress(InputError):  # what is wrong with a head is said where it is built
+            _, design = load_head(name, options.head_format, question.target)
+            found.add("block-drafter" if design.kind.drafts_blocks else "draft-head")
+    return found or {"draft-head"}
+
+
 def _layer_skip(question: Question) -> Iterator[Entry]:
-    for skipped in _skipped_sets(question):
+    shown = SHOWN_FRACTIONS if question.options.strategy == ALL else ()
+    for skipped in skipped_sets(question.options, question.target.architecture, shown):
         yield _drafted(
             question,
             LayerSkip(
@@ -137,31 +158,6 @@ def _layer_skip(question: Question) -> Iterator[Entry]:
                 sequences=question.batch,
             ),
         )
-
-
-def _skipped_sets(question: Question) -> Iterator[frozenset[Sublayer]]:
-    options, architecture = question.options, question.target.architecture
-    if options.skip_attention is not None or options.skip_mlp is not None:
-        if options.skip is not None:
-            raise InputError(
-                f"--skip {options.skip}", "is a share beside layers by number", "give either"
-            )
-        yield frozenset(
-            Sublayer(layer=shared.whole_number(flag, index, least=0, most=4096), half=half)
-            for flag, text, half in (
-                ("--skip-attention", options.skip_attention, Half.MIXER),
-                ("--skip-mlp", options.skip_mlp, Half.MLP),
-            )
-            if text is not None
-            for index in text.split(",")
-        )
-    elif options.skip is not None:
-        yield middle_block(architecture, shared.number("--skip", options.skip))
-    elif options.strategy == ALL:
-        for fraction in SHOWN_FRACTIONS:
-            yield middle_block(architecture, fraction)
-    else:
-        raise InputError("skipped layers", "are not given", "add --skip 0.25")
 
 
 def _prompt_lookup(question: Question) -> Iterator[Entry]:
@@ -179,7 +175,7 @@ def _prompt_lookup(question: Question) -> Iterator[Entry]:
 
 def _drafted(question: Question, strategy: AbstractDrafted) -> Entry:
     options = question.options
-    bare = question.alone or (options.strategy == ALL and isinstance(strategy, Speculative))
+    bare = question.alone or isinstance(strategy, Speculative)
     found = settled(
         strategy,
         options,
@@ -194,48 +190,11 @@ def _drafted(question: Question, strategy: AbstractDrafted) -> Entry:
 
 
 def _diffusion(question: Question) -> Iterator[Entry]:
-    options, architecture = question.options, question.target.architecture
-    if architecture.model_type not in DIFFUSION_TYPES:
-        right = f"choose a model of {', '.join(sorted(DIFFUSION_TYPES))}"
-        raise InputError(architecture.name, "is no diffusion model", right)
-    for flag in ("block", "answer"):
-        if getattr(options, flag) is None:
-            raise InputError(f"{flag} length", "is not given", f"add --{flag} 32")
-    block = shared.whole_number("--block", options.block, least=1, most=1_000_000)
-    progress, published = _block_progress(options, block)
-    canvas = options.canvas
-    yield Answerable(
-        strategy=BlockDiffusion(
-            progress=progress,
-            answer_tokens=shared.whole_number("--answer", options.answer, least=1, most=1_000_000),
-            cached=options.block_cache,
-            canvas_tokens=None
-            if canvas is None
-            else shared.whole_number("--canvas", canvas, least=1, most=1_000_000),
-        ),
-        published=published,
+    options, target = question.options, question.target
+    strategy, published = diffusion_options.block_diffusion(
+        options, target, context=question.context
     )
-
-
-def _block_progress(
-    options: argparse.Namespace, block: int
-) -> tuple[BlockProgress, TaskProgress | None]:
-    if options.steps is not None:
-        steps = shared.whole_number("--steps", options.steps, least=1, most=1_000_000)
-        return from_steps(block_length=block, denoising_steps=steps), None
-    if options.committed is not None:
-        committed = shared.number("--committed", options.committed)
-        return BlockProgress(block_length=block, committed_per_pass=committed), None
-    task = read_task(options)
-    if task is not None:
-        published = published_commits(task)
-        committed = min(float(block), published.tokens_per_pass.median)
-        return BlockProgress(block_length=block, committed_per_pass=committed), published
-    raise InputError(
-        "tokens that a pass fixes",
-        "are not given",
-        "add --committed 4.4, --steps 8 or --task code",
-    )
+    yield Answerable(strategy=strategy, published=published)
 
 
 def _instead(question: Question) -> Iterator[Entry]:
@@ -246,6 +205,8 @@ def _instead(question: Question) -> Iterator[Entry]:
         model, _, format_name = text.partition("@")
         stored_as = format_name or question.options.format
         other = question.machine.as_run(load_target(model, stored_as))
+        if question.target.cache_format is not None:
+            other = network_options.with_cache(question.options.kv_format, other)
         yield Answerable(strategy=Replacement(other=other))
 
 

@@ -3,11 +3,48 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import cast
 
+from model.commands import options as shared
 from model.commands import progress_options
-from model.commands.strategy_builders import ALL, BUILDERS, Entry, Question, Refused
+from model.commands.strategy_builders import (
+    ALL,
+    BUILDERS,
+    Entry,
+    Question,
+    Refused,
+    head_strategies,
+)
 from model.errors import InputError, unknown_name
+
+DRAFTED = frozenset(progress_options.METHODS) & frozenset(BUILDERS)
+DIFFUSION = frozenset({"diffusion"})
+LAYER_SKIP = frozenset({"layer-skip"})
+
+SETTING_OF: Mapping[str, frozenset[str]] = {
+    "draft": frozenset({"speculative"}),
+    "draft_format": frozenset({"speculative"}),
+    "draft_length": DRAFTED,
+    "shared_experts": DRAFTED | DIFFUSION | {"batch"},
+    "collision": DRAFTED,
+    "task": DRAFTED | DIFFUSION,
+    "batch": DRAFTED | {"batch"},
+    "head": frozenset({"draft-head"}),
+    "head_format": frozenset({"draft-head"}),
+    "skip": LAYER_SKIP,
+    "skip_attention": LAYER_SKIP,
+    "skip_mlp": LAYER_SKIP,
+    "match": frozenset({"prompt-lookup"}),
+    "block": DIFFUSION,
+    "steps": DIFFUSION,
+    "committed": DIFFUSION,
+    "answer": DIFFUSION,
+    "canvas": DIFFUSION,
+    "block_cache": DIFFUSION,
+    "instead": frozenset({"instead"}),
+}
+"""The strategies that each option describes; it would change nothing for others."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,17 +84,54 @@ def entries(question: Question) -> list[Entry]:
     """Every strategy that is asked for, with its progress or what it would need.
 
     Raises:
-        InputError: an unknown strategy, or settings that are missing or cannot be.
+        InputError: settings that are missing or cannot be.
     """
-    asked = question.options.strategy
-    progress_options.check(question.options, takers(question))
-    if asked == ALL:
+    if question.options.strategy == ALL:
         return [entry for name in BUILDERS for entry in _all_of(name, question)]
+    return [entry for name in named(question) for entry in BUILDERS[name](question)]
+
+
+def check(question: Question) -> None:
+    """Refuse strategies that there are not, and options that would change nothing.
+
+    Raises:
+        InputError: an unknown strategy, one that is named twice, or an option that describes
+            none of those that are asked for.
+    """
     names = named(question)
-    for name in names:
-        if name not in BUILDERS:
+    for index, name in enumerate(names):
+        if name == ALL and len(names) > 1:
+            raise InputError(
+                f"--strategy {question.options.strategy}", f"{ALL!r} stands alone", "give either"
+            )
+        if name not in BUILDERS and name != ALL:
             raise unknown_name("strategy", name, [*BUILDERS, ALL])
-    return [entry for name in names for entry in BUILDERS[name](question)]
+        if name in names[:index]:
+            raise InputError(f"strategy {name}", "is named twice", "name it once")
+    for option, strategies in SETTING_OF.items():
+        value = getattr(question.options, option)
+        if not value and value != "":
+            continue
+        if names == [ALL] or not strategies.isdisjoint(names):
+            continue
+        takers_of_it = [each for each in BUILDERS if each in strategies]
+        one = "" if len(takers_of_it) == 1 else "one of "
+        raise InputError(
+            _as_given(option, value),
+            f"changes nothing for --strategy {','.join(names)}",
+            f"leave it out, or ask for {one}{', '.join(takers_of_it)}",
+        )
+    progress_options.check(
+        question.options, takers(question), diffuses=names == [ALL] or "diffusion" in names
+    )
+
+
+def _as_given(option: str, value: object) -> str:
+    flag = f"--{option.replace('_', '-')}"
+    if value is True:
+        return flag
+    text = cast("list[str]", value)[0] if isinstance(value, list) else str(value)
+    return shared.given(flag, text)
 
 
 def named(question: Question) -> list[str]:
@@ -70,10 +144,13 @@ def named(question: Question) -> list[str]:
 
 def takers(question: Question) -> set[str]:
     """The strategies that a bare `--acceptance` or an `--acceptance-of` can be about."""
-    if question.options.strategy != ALL:
-        return {name for name in named(question) if name in progress_options.METHODS}
-    without_draft = {"speculative"} if question.draft is None else set[str]()
-    return set(progress_options.METHODS) - without_draft
+    everything = question.options.strategy == ALL
+    names = set(BUILDERS if everything else named(question)) & DRAFTED
+    if everything and question.draft is None:
+        names -= {"speculative"}
+    if "draft-head" in names:
+        names = names - {"draft-head"} | head_strategies(question)
+    return names
 
 
 def asks_for_one(options: argparse.Namespace) -> bool:

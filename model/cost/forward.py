@@ -7,6 +7,9 @@ r"""The price of a forward pass: M rows through every layer, at a context.
               + \underbrace{\sum t_{memory}(W)}_{weights} + \underbrace{\sum t_{memory}(KV)}_{kv}
               + \underbrace{\sum (t_{product} - t_{memory}) + M (L h\, e + V l)}_{arithmetic}
 
+A layer with routed experts, a recurrent mixer or more than two norms costs more than
+:math:`t_{layer}`, for the small kernels that only it has.
+
 Matrices that read the same input (query, key and value; gate and up) run side by side on the
 devices MLX supports, so they are priced as one product with their columns added. The head is
 read at every pass; an untied input embedding is a gather of M rows and costs nothing. Arithmetic
@@ -30,10 +33,15 @@ import numpy as np
 
 from model.cost.cache_cost import cache_times
 from model.cost.weight_cost import experts_times, siblings_time
-from model.machine.machine import Machine
+from model.machine.machine import Device, Machine
 from model.machine.row_law import ProductTime
 from model.network.checkpoint import Checkpoint
+from model.network.layer import Layer
+from model.network.mixer import MixerKind
 from model.units import Quantity
+
+USUAL_NORMS = 2
+"""Of a layer: before its mixer and before its MLP."""
 
 
 class Bound(StrEnum):
@@ -134,19 +142,21 @@ def _cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) ->
         for each in architecture.entry
     ]
     kernels = len(weights)
+    special_s: Quantity = 0.0
     for layer, repeats, formats in checkpoint.layer_kinds:
         count = architecture.loops * repeats
         products = [siblings_time(machine, each, formats, rows) for each in layer.siblings]
         if layer.experts is not None:
             products += experts_times(machine, layer.experts, formats, rows)
         weights += [(count, time) for time in products]
+        special_s = special_s + count * special_layer_s(layer, architecture.hidden_size, device)
         # A mixer is one more kernel of its layer, whatever its cache costs; so is each unfolding.
         unfoldings = 0 if layer.unfolding is None else len(layer.unfolding.matrices)
         kernels += count * (len(products) + (layer.mixer is not None) + unfoldings)
     blocks = architecture.blocks
     several = np.greater(rows, 1)
     layer_s = device.layer_s + np.where(several, device.more_rows_layer_s, 0.0)
-    dispatch_s = device.pass_s + blocks * layer_s + kernels * device.kernel_s
+    dispatch_s = device.pass_s + blocks * layer_s + special_s + kernels * device.kernel_s
     elements_s = rows * (
         blocks * architecture.hidden_size * device.element_s
         + architecture.head.columns * device.logit_s
@@ -164,6 +174,21 @@ def _cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) ->
         upper_s=fixed_s + total(weights, lambda time: time.memory_s + time.arithmetic_s),
         build_s=blocks * host.build_layer_s + host.build_pass_s + reshape_s,
         submit_s=blocks * host.submit_layer_s + host.submit_pass_s + submitted_s,
+    )
+
+
+def special_layer_s(layer: Layer, hidden_size: int, device: Device) -> Quantity:
+    """What small kernels cost a layer that a plain one of attention and an MLP does not have.
+
+    Norms beyond two are counted by their weights, in units of the layer's width: Gemma norms what
+    leaves a sublayer as well as what enters it. (Of a recurrence those weights are convolutions.)
+    """
+    recurrent = layer.mixer is not None and layer.mixer.kind is MixerKind.RECURRENT
+    norms = 0 if recurrent else max(0, round(layer.vector_params / hidden_size) - USUAL_NORMS)
+    return (
+        (layer.experts is not None) * device.experts_layer_s
+        + recurrent * device.recurrent_layer_s
+        + norms * device.norm_s
     )
 
 

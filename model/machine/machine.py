@@ -40,6 +40,12 @@ class Device:
     * `element_s`: per row and hidden unit of a layer, the element-wise traffic.
     * `pass_s`: once per pass (embedding lookup, final norm, sampling).
     * `logit_s`: per row and vocabulary entry, the sampling traffic.
+    * `experts_layer_s`: what a layer of routed experts costs on top, whatever its rows: scores,
+      selection, gathers and the weighted sum. 0 where a profile does not tell.
+    * `recurrent_layer_s`: the same of a layer with a recurrent mixer: its convolution, gates and
+      norms. 0 where a profile does not tell.
+    * `norm_s`: a norm beyond the two that every layer of attention has, a kernel that the next
+      one waits for. 0 where a profile does not tell.
     """
 
     kernel_s: Quantity
@@ -48,6 +54,9 @@ class Device:
     element_s: Quantity
     pass_s: Quantity
     logit_s: Quantity
+    experts_layer_s: Quantity = 0.0
+    recurrent_layer_s: Quantity = 0.0
+    norm_s: Quantity = 0.0
 
 
 @final

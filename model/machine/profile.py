@@ -169,7 +169,10 @@ class Profile:
                 if f"{name}.{ONE_ROW}" in values and f"{name}.{MORE_ROWS}" in values
             },
             attention=header.attention.assemble(values),
-            device=Device(**{name: values[name] for name in DEVICE_CONSTANTS}),
+            device=Device(
+                **{name: values[name] for name in DEVICE_CONSTANTS},
+                **{name: values[name] for name in LAYER_CONSTANTS if name in values},
+            ),
             host=Host(**{name: values[name] for name in HOST_CONSTANTS}),
             dispatch=dispatch_of(header.device, header.runtime, header.gpu),
             vector_attention=vector_attention(header.device, header.runtime),
@@ -194,6 +197,8 @@ HOST_CONSTANTS = (
     "sync_s",
     "reshape_s",
 )
+LAYER_CONSTANTS = ("experts_layer_s", "recurrent_layer_s", "norm_s")
+"""What some kinds of layers cost on top; a profile may leave them out."""
 ONE_ROW, MORE_ROWS = "submit_one_row_s", "submit_more_rows_s"
 """Ends of the names of a format's submission constants."""
 SUSTAINED_SHARE = "sustained_share"

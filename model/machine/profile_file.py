@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 from zlib import crc32
 
-from model.errors import InputError, unwritable
+from model.errors import InputError
 from model.machine.constant import Constant
 from model.machine.profile import SCHEMA, Header, Profile, seeded_draws
 from model.machine.profile_rules import (
@@ -23,6 +21,7 @@ from model.machine.profile_rules import (
     read_constant,
 )
 from model.typed_json import record_from_json
+from model.whole_file import replace_file
 
 MAX_PROFILE_BYTES = 32 * 1024 * 1024
 STATED_DRAWS = 200
@@ -142,21 +141,4 @@ def write_profile(profile: Profile, path: Path) -> None:
     Raises:
         InputError: nothing can be written there.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    except OSError as error:
-        raise unwritable(path, error) from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(profile_to_json(profile))
-            stream.flush()
-            os.fsync(stream.fileno())
-        # A temporary file is its owner's alone; a profile is not a secret.
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise unwritable(path, error) from error
-        raise
+    replace_file(path, profile_to_json(profile))

@@ -26,6 +26,8 @@ REMEDY = "calibrate again, or restore the file"
 
 LARGEST_BYTES = 2**50
 LARGEST_TILE_ROWS = 65_536
+MOST_COLUMNS = 2**24
+"""Wider than any vocabulary: no device needs more columns to be full."""
 LARGEST_RESIDUAL_LOG = 5.0
 """A scatter by a factor of 150: nothing that could be called a fit."""
 MOST_CORES = 1024
@@ -144,7 +146,10 @@ def check_form(law: LawForm, place: str) -> None:
             f"has a tile below one row or beyond {LARGEST_TILE_ROWS}",
         ),
         (
-            all(0.0 <= each.reread <= 1.0 and each.fill_columns >= 0.0 for each in law.regimes),
+            all(
+                0.0 <= each.reread <= 1.0 and 0.0 <= each.fill_columns <= MOST_COLUMNS
+                for each in law.regimes
+            ),
             "reads again or fills by an impossible share",
         ),
     )

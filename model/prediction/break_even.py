@@ -18,37 +18,30 @@ import numpy as np
 
 from model.prediction.round_costs import RoundCosts
 from model.progress.acceptance import Acceptance
-from model.units import Array
 
 GRID = np.linspace(0.0, 1.0, 2049)
 LAST_BIT = 1e-12
 
 
 def break_even(costs: RoundCosts) -> tuple[float | None, ...]:
-    """The smallest acceptance that wins, for each draft length; None where none does.
+    """The smallest acceptance that wins, for each draft length at one context; None: none does.
 
-    Costs are those of one context.
+    Found on a grid, then by bisection of all draft lengths at once.
     """
-    gains = costs.gain_s(GRID)
-    return tuple(
-        _root(costs, column, gains[:, column]) for column in range(len(costs.draft_lengths))
-    )
-
-
-def _root(costs: RoundCosts, column: int, gains: Array) -> float | None:
-    wins = np.flatnonzero(gains > 0.0)
-    if not len(wins):
-        return None
-    if wins[0] == 0:
-        return 0.0
-    low, high = float(GRID[wins[0] - 1]), float(GRID[wins[0]])
-    while high - low > LAST_BIT:
+    wins = costs.gain_s(GRID) > 0.0
+    first = np.argmax(wins, axis=0)
+    winning = np.flatnonzero(wins.any(axis=0) & (first > 0))
+    high = GRID[first]
+    low = GRID[np.maximum(first - 1, 0)]
+    while len(winning) and np.max(high[winning] - low[winning]) > LAST_BIT:
         middle = (low + high) / 2.0
-        if costs.gain_s(np.array([middle]))[0, column] > 0.0:
-            high = middle
-        else:
-            low = middle
-    return high
+        gains = np.diagonal(costs.gain_s(middle))
+        high = np.where(gains > 0.0, middle, high)
+        low = np.where(gains > 0.0, low, middle)
+    found: list[float | None] = [None] * len(costs.draft_lengths)
+    for column in np.flatnonzero(wins.any(axis=0)).tolist():
+        found[column] = float(high[column]) if first[column] else 0.0
+    return tuple(found)
 
 
 @final

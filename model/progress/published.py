@@ -185,9 +185,13 @@ def _nothing_published(
 ) -> InputError:
     """The refusal, with the tasks that have what was asked for."""
     tasks = sorted({row.task.value for row in usable if row.task is not None})
-    value = f"{method} on task {task}"
+    tasks = [name for name in tasks if name != task.value]
+    if not tasks:
+        what = "tokens per pass" if draft_length is None else "acceptance at a draft length"
+        wrong = f"has no published row that says its {what}"
+        return InputError(str(method), wrong, "give one of your own")
     wrong = "has no published row that says how many tokens a pass commits"
     if draft_length is not None:
         wrong = "has no published row with a labelled acceptance and its draft length"
-    right = f"tasks that have one: {', '.join(tasks)}" if tasks else "no task of it has one"
-    return InputError(value, wrong, f"{right}; or give a number of your own")
+    right = f"tasks that have one: {', '.join(tasks)}; or give a number of your own"
+    return InputError(f"{method} on task {task}", wrong, right)

@@ -149,7 +149,7 @@ def test_a_file_that_is_no_runs_file_is_one_line(
     table = tmp_path / "runs.csv"
     table.write_text("id,chip\nR1,M3\n")
     assert tokroof.main(["validate", str(table)]) == 2
-    assert "runs.csv:1: is not whole JSON" in capsys.readouterr().err
+    assert "runs.csv, row 1: has no column runtime" in capsys.readouterr().err
 
 
 def test_calibrate_measures_fits_and_writes(

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrate.commands.validate import percent
+from calibrate.commands.validation_output import percent
 from calibrate.comparison import SPEEDUP, THROUGHPUT, Comparison, compare_runs, summarise
 from calibrate.fit.calibration import refit_profile
 from calibrate.run_record import Run, read_runs

@@ -123,9 +123,71 @@ def test_text_answers_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
     assert "best: k=2" in capsys.readouterr().out
     alone = ["break-even", *PAIR, "--acceptance", "0.7", "--draft-length", "4"]
     assert tokroof.main(alone) == 0
-    assert capsys.readouterr().out.endswith(", a gain\n")
+    assert capsys.readouterr().out.endswith(" (0.93-1.53), cannot tell\n")
     assert tokroof.main(["machines", "m3-10core-16gb"]) == 0
     assert "affine.wide.1.flops_per_s" in capsys.readouterr().out
+
+
+def test_a_strategy_alone_without_an_acceptance_says_what_it_needs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["predict", *PAIR[:3], "--strategy", "prompt-lookup"]
+    assert tokroof.main(asked) == 0
+    heading, constants, *lines = capsys.readouterr().out.splitlines()
+    assert heading.endswith("1024 tokens of context")
+    assert constants == "constants: prior"
+    assert lines[-1].startswith("prompt-lookup: wins from 0.07 (k=1); ")
+    document = answer(capsys, *asked)
+    assert document["predictions"] == []
+    assert [each["strategy"] for each in document["needs"]] == ["prompt-lookup"]
+
+
+def test_a_bare_acceptance_is_the_draft_models_where_one_is_asked_about(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--strategy", "speculative,prompt-lookup", "--acceptance", "0.7"]
+    document = answer(capsys, "predict", *PAIR, *asked)
+    (prediction,) = document["predictions"]
+    assert prediction["strategy"] == "speculative"
+    assert [each["strategy"] for each in document["needs"]] == ["prompt-lookup"]
+
+
+def test_a_head_that_drafts_blocks_takes_an_acceptance_by_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    head = ["--strategy", "draft-head", "--head", "qwen3.5-4b-dflash"]
+    asked = ["predict", "qwen3.5-4b", "--format", "4bit", *head]
+    named = answer(capsys, *asked, "--acceptance-of", "block-drafter=0.9")["predictions"]
+    assert named == answer(capsys, *asked, "--acceptance", "0.9")["predictions"]
+    assert [each["strategy"] for each in named] == ["block-drafter"]
+
+
+def test_another_network_instead_has_the_cache_that_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["predict", *PAIR[:3], "--kv-format", "8bit"]
+    same = ["--strategy", "plain,instead", "--instead", "llama-3.1-8b"]
+    document = answer(capsys, *asked, *same)
+    plain, instead = document["predictions"]
+    assert document["kv_format"] == "8bit"
+    assert instead["parts_s"] == plain["parts_s"]
+    assert tokroof.main(asked) == 0
+    assert ", cache in 8bit\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("changed", [[], ["--runtime", "mlx-0.30", "--memory", "24"]])
+def test_the_best_of_break_even_is_what_predict_says(
+    changed: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [*PAIR, "--acceptance", "0.7", *changed]
+    document = answer(capsys, "break-even", *asked)
+    best, predicted = document["best"], answer(capsys, "predict", *asked)
+    chosen = predicted["predictions"][1]
+    assert document["runtime"] == predicted["runtime"]
+    assert best["draft_length"] == chosen["settings"]["draft_length"]
+    assert best["speedup"] == pytest.approx(chosen["speedup"], rel=1e-9)
+    assert best["speedup_interval_90"] == pytest.approx(chosen["speedup_interval_90"], rel=1e-9)
+    assert best["verdict"] == chosen["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +206,7 @@ def test_text_answers_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (["predict", *PAIR, "--draft-format", "", "--acceptance", "0.5"], "format '': is not a"),
         (["models", "--format", ""], "format '': is not a weight format"),
-        (["predict", *PAIR, "--acceptance", "0.5,,0.5"], "--acceptance : is not a number"),
+        (["predict", *PAIR, "--acceptance", "0.5,,0.5"], "--acceptance '': is not a number"),
         (["predict", *PAIR, "--acceptance", "often"], "--acceptance often: is not a number"),
         (["predict", *PAIR, "--acceptance", "nan"], "--acceptance nan: is not a number"),
         (["predict", *PAIR, "--acceptance", "0.5", "--draft-length", "0"], "--draft-length 0: is"),
@@ -153,7 +215,10 @@ def test_text_answers_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
             "give a whole number 1..64",
         ),
         (["predict", *PAIR, "--draft-share", "0.5"], "depends on the draft length"),
-        (["predict", *PAIR, "--acceptance", "0.5", "--context", "many"], "--context many: is out"),
+        (
+            ["predict", *PAIR, "--acceptance", "0.5", "--context", "many"],
+            "--context many: is not a whole",
+        ),
         (["predict", "llama-3.1-8b", "--context", "999999"], "is beyond the 131072 tokens"),
         (
             ["predict", "llama-3.1-8b", "--draft", "qwen3-0.6b", "--acceptance", "0.5"],
@@ -210,3 +275,17 @@ def test_a_calibration_hides_a_packaged_profile_and_broken_links_are_passed_over
     assert machine_names().count("m3-10core-16gb") == 1
     assert "gone" not in machine_names()
     assert choose_profile("m3-10core-16gb").profile.header.chip == "NVIDIA H200"
+
+
+def test_sampling_at_a_temperature_lowers_what_exact_match_accepts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """0.8 of a target whose samples agree half of the time is 0.4."""
+    sampled = answer(capsys, "predict", *PAIR, "--acceptance", "0.8", "--collision", "0.5")
+    greedy = answer(capsys, "predict", *PAIR, "--acceptance", "0.4")
+    assert sampled["predictions"] == greedy["predictions"]
+
+
+def test_a_collision_that_is_no_probability_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tokroof.main(["predict", *PAIR, "--acceptance", "0.8", "--collision", "2"]) == 2
+    assert "collision probability 2.0: is not a probability" in capsys.readouterr().err

@@ -232,8 +232,11 @@ class TestProgress:
                 "draft-model on task code: has no published row with a labelled acceptance and "
                 "its draft length; tasks that have one: mixed; or give a number of your own",
             ),
-            (("prompt-lookup", "mixed", 2), "no task of it has one; or give a number of your own"),
-            (("layer-skip", "code"), "has no published row that says how many tokens"),
+            (
+                ("prompt-lookup", "mixed", 2),
+                "prompt-lookup: has no published row that says its acceptance",
+            ),
+            (("layer-skip", "code"), "layer-skip: has no published row .* give one of your own"),
             (("block-diffusion", "math", 2), "means nothing for block diffusion"),
             (("mtp-head", "code", 0), "draft length 0: is not one that is priced; give 1 to 64"),
         ],

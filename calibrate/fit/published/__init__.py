@@ -1,0 +1,1 @@
+"""Machine profiles from runs that others published, and a scaling model for chips without any."""

@@ -1,0 +1,42 @@
+"""Write the shipped profiles of Apple chips anew from the shipped runs: `make profiles`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from calibrate.fit.published.profiles import NEWEST_MLX, profile_name, stated_profile
+from calibrate.fit.published.timings import LLAMA_CPP
+from calibrate.published.chips import Chip, chip_bins
+from calibrate.published.evidence import shipped_runs
+from model.machine.profile_file import write_profile
+
+RUNTIMES = (NEWEST_MLX, LLAMA_CPP)
+"""Older releases of MLX follow from the newest: `--runtime mlx-0.31`."""
+GENERATIONS = range(13, 18)
+"""M1 to M5, the chips that somebody published runs of."""
+
+
+def shipped_chips() -> Iterator[Chip]:
+    """Every Apple chip of these generations in each of its numbers of cores that is sold."""
+    for bins in chip_bins().values():
+        for chip in bins:
+            gpu = chip.gpu
+            if gpu is not None and gpu.generation in GENERATIONS and gpu.size != "p":
+                yield chip
+
+
+def build(folder: Path) -> int:
+    """Write every profile into a folder; how many there are."""
+    written = 0
+    for chip in shipped_chips():
+        for runtime in RUNTIMES:
+            profile = stated_profile(shipped_runs(), chip, runtime)
+            write_profile(profile, folder / f"{profile_name(chip, runtime)}.json")
+            written += 1
+    return written
+
+
+if __name__ == "__main__":
+    print(f"{build(Path(sys.argv[1]))} profiles")

@@ -1,0 +1,1 @@
+"""What other tools print when they measure, turned into published runs."""

@@ -1,0 +1,75 @@
+"""Which chip a published run was measured on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import final
+
+from calibrate.published.evidence import chip_facts
+from calibrate.published.refusal import Reason, Refusal
+from calibrate.published.run_row import PublishedRun
+from model.machine.kernels.gpu import Gpu, gpu_of
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """A chip in one of its numbers of cores; `gpu` is None where it is not Apple's.
+
+    `cores_stated` is False where a run leaves the number open and the largest that its memory and
+    bandwidth allow was taken.
+    """
+
+    name: str
+    gpu: Gpu | None
+    nominal_bandwidth_bytes_per_s: float | None
+    memory_options: tuple[int, ...]
+    cores_stated: bool
+
+    @property
+    def label(self) -> str:
+        """The chip and its cores, in a few words."""
+        return self.name if self.gpu is None else f"{self.name} {self.gpu.cores}-core"
+
+
+def chip_of(run: PublishedRun) -> Chip | Refusal:
+    """The chip of a run, its number of cores included."""
+    name = run.chip.removeprefix("Apple ").strip()
+    bins = chip_bins().get(name.lower(), ())
+    if not bins:
+        return Refusal(reason=Reason.UNKNOWN_CHIP, text=run.chip or "not stated")
+    if run.gpu_cores is not None and bins[0].gpu is not None:
+        for each in bins:
+            if each.gpu is not None and each.gpu.cores == run.gpu_cores:
+                return each
+        return Refusal(reason=Reason.UNKNOWN_CHIP, text=f"{name} with {run.gpu_cores} GPU cores")
+    likely = [each for each in bins if _may_be(each, run)] or list(bins)
+    return likely[0] if len(likely) == 1 else replace(likely[-1], cores_stated=False)
+
+
+def _may_be(chip: Chip, run: PublishedRun) -> bool:
+    """Whether a chip of so many cores is sold with the run's memory and bandwidth."""
+    memory, bandwidth = run.memory_bytes, run.nominal_bandwidth_bytes_per_s
+    own = chip.nominal_bandwidth_bytes_per_s
+    fits = memory is None or memory in chip.memory_options
+    return fits and (bandwidth is None or own is None or abs(bandwidth / own - 1.0) < 0.05)
+
+
+@cache
+def chip_bins() -> dict[str, tuple[Chip, ...]]:
+    """Shipped chips by name in lower case, each with its numbers of cores in rising order."""
+    bins: dict[str, list[Chip]] = {}
+    for facts in chip_facts():
+        cores = int(facts["gpu_cores"]) if facts["gpu_cores"].isdigit() else None
+        bandwidth = facts["nominal_bandwidth_bytes_per_s"]
+        options = [each for each in facts["memory_options_bytes"].split("|") if each]
+        chip = Chip(
+            name=facts["chip"],
+            gpu=gpu_of(facts["mlx_architecture"], cores),
+            nominal_bandwidth_bytes_per_s=float(bandwidth) if bandwidth else None,
+            memory_options=tuple(int(each) for each in options),
+            cores_stated=True,
+        )
+        bins.setdefault(chip.name.lower(), []).append(chip)
+    return {name: tuple(each) for name, each in bins.items()}

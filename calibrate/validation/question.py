@@ -1,0 +1,124 @@
+"""What a published run asks of the model: a strategy, a target, a context, and what to score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from calibrate.comparison import SPEEDUP, THROUGHPUT
+from calibrate.published.conditions import context_of, unusual
+from calibrate.published.names import draft_of, target_of
+from calibrate.published.refusal import Reason, Refusal
+from calibrate.published.run_row import PublishedRun
+from calibrate.validation.progress import acceptance_of
+from model.errors import InputError
+from model.network.checkpoint import Checkpoint
+from model.progress.acceptance import Acceptance
+from model.strategies.base import AbstractStrategy
+from model.strategies.block_drafter import BlockDrafter
+from model.strategies.draft_head import TrainedHead
+from model.strategies.plain import Plain
+from model.strategies.prompt_lookup import PromptLookup
+from model.strategies.speculative import Speculative
+
+WITHOUT_DRAFT = ("plain", "batch")
+WITH_DRAFT = ("speculative", "mtp")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked: equal questions have equal answers, whatever was measured."""
+
+    strategy: AbstractStrategy
+    target: Checkpoint
+    context_tokens: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The quantity that a run is scored by, and its value; None where the run has none."""
+
+    quantity: str
+    value: float | None
+
+
+def measured_of(run: PublishedRun) -> Measured:
+    """Throughput of a run without a draft; of others the speedup, else what throughput there is."""
+    rate, baseline = run.decode_tokens_per_s or None, run.baseline_tokens_per_s or None
+    if run.strategy in WITHOUT_DRAFT:
+        return Measured(quantity=THROUGHPUT, value=rate)
+    speedup = run.speedup or (rate / baseline if rate and baseline else None)
+    if speedup is None and rate is not None:
+        return Measured(quantity=THROUGHPUT, value=rate)
+    return Measured(quantity=SPEEDUP, value=speedup)
+
+
+def question_of(run: PublishedRun) -> Question | Refusal:
+    """The question of a run, or the first reason not to answer it."""
+    if run.trust == "low":
+        return Refusal(reason=Reason.LOW_TRUST, text=run.source)
+    apart = unusual(run)
+    if apart is not None:
+        return Refusal(reason=Reason.UNUSUAL, text=apart)
+    if measured_of(run).value is None:
+        return Refusal(reason=Reason.NO_MEASUREMENT, text=run.strategy)
+    target = target_of(run)
+    if isinstance(target, Refusal):
+        return target
+    try:
+        strategy = strategy_of(run, target)
+    except InputError as error:
+        return Refusal(reason=Reason.NOT_PRICED, text=str(error))
+    if isinstance(strategy, Refusal):
+        return strategy
+    return Question(strategy=strategy, target=target, context_tokens=context_of(run))
+
+
+def strategy_of(run: PublishedRun, target: Checkpoint) -> AbstractStrategy | Refusal:
+    """The strategy of a run with its own progress.
+
+    Raises:
+        InputError: a batch or a draft length that the model has no price for.
+    """
+    if run.strategy in WITHOUT_DRAFT:
+        return Plain(sequences=run.batch)
+    if run.strategy == "ngram":
+        return _looked_up(run)
+    if run.strategy in WITH_DRAFT:
+        return _drafted(run, target)
+    text = f"{run.strategy}: its settings are not among the columns"
+    return Refusal(reason=Reason.NOT_PRICED, text=text)
+
+
+def _looked_up(run: PublishedRun) -> AbstractStrategy | Refusal:
+    """Prompt lookup; how often a search finds something is not published, and taken as always."""
+    acceptance = acceptance_of(run)
+    if isinstance(acceptance, Refusal):
+        return acceptance
+    return PromptLookup(
+        draft_length=run.draft_length or 1, acceptance=acceptance, sequences=run.batch
+    )
+
+
+def _drafted(run: PublishedRun, target: Checkpoint) -> AbstractStrategy | Refusal:
+    draft = draft_of(run, target)
+    if isinstance(draft, Refusal):
+        return draft
+    acceptance: Acceptance | Refusal = acceptance_of(run)
+    if isinstance(acceptance, Refusal):
+        return acceptance
+    k, sequences = run.draft_length or 1, run.batch
+    if draft.head is None:
+        return Speculative(
+            draft=draft.checkpoint, draft_length=k, acceptance=acceptance, sequences=sequences
+        )
+    kind = BlockDrafter if draft.head.kind.drafts_blocks else TrainedHead
+    return kind(
+        head=draft.checkpoint,
+        design=draft.head,
+        draft_length=k,
+        acceptance=acceptance,
+        sequences=sequences,
+    )

@@ -1,0 +1,82 @@
+"""The progress of published runs: each definition converts as it counts, or is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from calibrate.published.evidence import shipped_runs
+from calibrate.published.refusal import Reason, Refusal
+from calibrate.validation.progress import COUNTED, acceptance_of
+from model.progress.acceptance import Acceptance
+from model.progress.vocabulary import MEASURES
+from tests.calibrate.published.published_run import SPECULATIVE, published
+
+SHARE_OF_OUTPUT = (
+    "1 - cycles/tokens (share of emitted tokens that were drafted), NOT per-draft acceptance"
+)
+
+
+def tokens(**changed: str) -> float:
+    run = published(SPECULATIVE | {"tokens_per_pass": ""} | changed)
+    acceptance = acceptance_of(run)
+    assert isinstance(acceptance, Acceptance), str(acceptance)
+    return acceptance.tokens_per_pass(run.draft_length or 0)
+
+
+def test_tokens_per_pass_are_given_back() -> None:
+    assert tokens(k="4", tokens_per_pass="3.2") == pytest.approx(3.2)
+    assert tokens(k="4", tokens_per_pass="5.0") == pytest.approx(5.0)
+
+
+def test_tokens_per_pass_go_before_an_acceptance() -> None:
+    assert tokens(k="4", tokens_per_pass="3.2", acceptance="0.9") == pytest.approx(3.2)
+
+
+def test_an_accepted_fraction_is_of_the_drafted_tokens() -> None:
+    # 0.55 of 4 drafted tokens and one of the target's own: 1 + 2.2
+    found = tokens(k="4", acceptance="0.55", acceptance_def="accepted/drafted")
+    assert found == pytest.approx(3.2)
+
+
+def test_a_share_of_the_output_is_of_all_tokens() -> None:
+    # 3 of 4 tokens were drafted: 4 a pass
+    found = tokens(k="7", acceptance="0.75", acceptance_def=SHARE_OF_OUTPUT)
+    assert found == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"k": ""}, Reason.NO_DRAFT_LENGTH),
+        ({"k": "0"}, Reason.NO_DRAFT_LENGTH),
+        ({}, Reason.NO_PROGRESS),
+        ({"acceptance": "0.8"}, Reason.UNLABELLED_ACCEPTANCE),
+        ({"acceptance": "0.8", "acceptance_def": "as stated"}, Reason.UNLABELLED_ACCEPTANCE),
+        ({"acceptance": "0.8", "acceptance_def": "who knows"}, Reason.UNLABELLED_ACCEPTANCE),
+        (
+            {"acceptance": "0.90-1.00", "acceptance_def": "accepted/drafted"},
+            Reason.UNLABELLED_ACCEPTANCE,
+        ),
+        ({"acceptance": "1.2", "acceptance_def": "accepted/drafted"}, Reason.IMPOSSIBLE_PROGRESS),
+        ({"acceptance": "0.9", "acceptance_def": SHARE_OF_OUTPUT}, Reason.IMPOSSIBLE_PROGRESS),
+        ({"tokens_per_pass": "3.1"}, Reason.IMPOSSIBLE_PROGRESS),  # of two drafts and one more
+        ({"tokens_per_pass": "0.9"}, Reason.IMPOSSIBLE_PROGRESS),
+        (
+            {
+                "tokens_per_pass": "2.5",
+                "acceptance_def": "derived (tokens_per_pass-1)/beam_length; only for beam width 1",
+            },
+            Reason.TREE_DRAFT,
+        ),
+    ],
+)
+def test_what_is_no_progress_is_refused(changed: dict[str, str], reason: Reason) -> None:
+    found = acceptance_of(published(SPECULATIVE | {"tokens_per_pass": ""} | changed))
+    assert isinstance(found, Refusal)
+    assert found.reason is reason
+
+
+def test_every_converted_definition_is_one_that_was_published() -> None:
+    """A definition that nobody writes would be a slip of the pen."""
+    written = {run.acceptance_def for run in shipped_runs()}
+    assert {*COUNTED} - {*MEASURES} <= written
