@@ -17,69 +17,31 @@ remains has names:
 
 from __future__ import annotations
 
-import math
-from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from calibrate.fit.published.build import RUNTIMES, shipped_chips
-from calibrate.fit.published.joint_fit import JointFit, joint_fit
-from calibrate.fit.published.profiles import profile_name, scaled_profile, stated_profile
-from calibrate.fit.published.timings import LLAMA_CPP, Timing, kernels_of, timings
+from calibrate.fit.published.held_out import (
+    errors_of_chips,
+    errors_of_models,
+    held_out_rows,
+    learned,
+    relative,
+)
+from calibrate.fit.published.profiles import profile_name, stated_profile
+from calibrate.fit.published.timings import LLAMA_CPP
 from calibrate.published.chips import Chip
 from calibrate.published.evidence import shipped_runs
 from model.catalog import packaged_profile_names, packaged_profile_text
 from model.cost.forward import forward_pass
-from model.machine.profile import Profile
 from model.machine.profile_store import named_profile
 from model.network.target import load_target
-from model.prediction.prediction import interval
 from model.strategies.plain import Plain
-from model.units import Array
 
 CHIPS = tuple(shipped_chips())
 NAMES = [(chip, runtime) for chip in CHIPS for runtime in RUNTIMES]
-
-
-@cache
-def learned(runtime: str) -> tuple[Timing, ...]:
-    return timings(shipped_runs(), kernels_of(runtime))
-
-
-@cache
-def whole_fit(runtime: str) -> JointFit:
-    return joint_fit(learned(runtime), kernels_of(runtime))
-
-
-def errors_of_models(runtime: str) -> Array:
-    """Errors in logs of every run, its model left out of its chip's runs."""
-    groups = [f"{each.chip.label} {each.target.architecture.name}" for each in learned(runtime)]
-    return whole_fit(runtime).left_out(groups)
-
-
-@cache
-def errors_of_chips(runtime: str) -> tuple[tuple[float, bool], ...]:
-    """Error of every run with its chip left out, and whether the interval holds it."""
-    found: list[tuple[float, bool]] = []
-    for label in whole_fit(runtime).labels:
-        chip = next(each.chip for each in learned(runtime) if each.chip.label == label)
-        profile = scaled_profile(chip, runtime)
-        found += [compared(each, profile) for each in learned(runtime) if each.chip.label == label]
-    return tuple(found)
-
-
-def compared(timing: Timing, profile: Profile) -> tuple[float, bool]:
-    plain = Plain()
-    predicted = float(plain.round(timing.target, profile.machine, timing.context).round_s)
-    drawn = plain.round(timing.target, profile.sampled_machine, timing.context).round_s
-    least, most = interval(predicted, drawn, profile.header.residual_log)
-    return math.log(timing.seconds / predicted), least <= timing.seconds <= most
-
-
-def relative(errors: Array) -> Array:
-    """Errors of tokens per second, of which the measured ones are the base."""
-    return np.abs(np.expm1(errors))
 
 
 @pytest.mark.parametrize(
@@ -118,6 +80,13 @@ def test_chips_that_are_known_by_their_data_sheet(runtime: str, median: float, p
     errors = relative(np.array([error for error, _ in errors_of_chips(runtime)]))
     assert np.median(errors) < median
     assert np.quantile(errors, 0.9) < p90
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_the_readme_says_what_make_profiles_prints(runtime: str) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    for name, count, median, p90 in held_out_rows(runtime):
+        assert f"| {name} | {count} | {100 * median:.1f} % | {100 * p90:.1f} % |" in readme
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)

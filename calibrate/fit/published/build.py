@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from calibrate.fit.published.held_out import held_out_rows
 from calibrate.fit.published.profiles import NEWEST_MLX, profile_name, stated_profile
 from calibrate.fit.published.timings import LLAMA_CPP
 from calibrate.published.chips import Chip, chip_bins
@@ -40,3 +41,6 @@ def build(folder: Path) -> int:
 
 if __name__ == "__main__":
     print(f"{build(Path(sys.argv[1]))} profiles")
+    for runtime in RUNTIMES:
+        for name, count, median, p90 in held_out_rows(runtime):
+            print(f"{name}: {count} runs, median {100 * median:.1f} %, p90 {100 * p90:.1f} %")
