@@ -9,9 +9,9 @@ UNSTATED_CONTEXT_TOKENS = 256.0
 NOT_COLD = ("throttled", "hot-2k", "hot_2k", "heat-32k")
 COLD_AGAIN = ("recovered",)
 """What notes and locators say of the state of a machine."""
-OTHER_PATHS = ("fp32 path", "serial m=1 forwards")
+OTHER_PATHS = ("fp32 path", "serial m=1 forwards", "narrow kernel")
 """What they say of another way through the runtime: 16-bit weights computed in 32 bits, a "batch"
-whose sequences are decoded one after the other."""
+whose sequences are decoded one after the other, a release's new kernel switched off."""
 
 
 def context_of(run: PublishedRun) -> float:

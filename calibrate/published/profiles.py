@@ -12,7 +12,7 @@ from calibrate.published.chips import Chip
 from calibrate.published.names import chip_of, runtime_family
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
-from calibrate.published.runtimes import NEW_MLX, OLD_MLX
+from calibrate.published.runtimes import NEW_MLX, OLD_MLX, OLDEST_MLX
 from model.catalog import packaged_profile_names, packaged_profile_text
 from model.errors import InputError
 from model.machine.constant import Origin
@@ -113,7 +113,7 @@ def _as_family(profile: Profile, family: str) -> Profile | None:
     runtime = profile.header.runtime
     if runtime.startswith(family):
         return profile
-    if family not in (OLD_MLX, NEW_MLX) or not runtime.startswith("mlx-"):
+    if family not in (OLDEST_MLX, OLD_MLX, NEW_MLX) or not runtime.startswith("mlx-"):
         return None
     try:
         return as_runtime(profile, family)

@@ -1,11 +1,11 @@
 """Which kernels ran a published run: the family of its runtime.
 
 An MLX engine runs the kernels of the MLX it was built with. Where a run states that release, it
-decides; else the date does: mlx 0.32.0, which reads weights once for several rows, came out on
-2026-07-07, so an earlier run is of `mlx-0.31` and a later one is taken as `mlx-0.32`, although an
-engine may lag behind. A period that holds the day leaves open which, unless one row alone is
-asked for, which both serve with the same kernel. Releases before 0.31 had the same per-row kernel
-and are priced as 0.31.
+decides; else the date does: mlx 0.31.0, from which several rows of 16-bit weights fill tiles of 64
+rows, came out on 2026-02-27, and mlx 0.32.0, which reads weights once for several rows, on
+2026-07-07. An earlier run is of `mlx-0.30` or `mlx-0.31` and a later one is taken as `mlx-0.32`,
+although an engine may lag behind. A period that holds such a day leaves open which, unless one row
+alone is asked for, which all serve with the same kernel. Releases before 0.30 are priced as 0.30.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import re
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
 
-WIDE_KERNEL_SINCE = "2026-07-07"
-OLD_MLX, NEW_MLX = "mlx-0.31", "mlx-0.32"
+SPLIT_K_UNTIL, WIDE_KERNEL_SINCE = "2026-02-27", "2026-07-07"
+OLDEST_MLX, OLD_MLX, NEW_MLX = "mlx-0.30", "mlx-0.31", "mlx-0.32"
 MLX_ENGINES = (
     *("mlx", "redrafter-mlx", "rapid-mlx", "ax-engine", "dflash-mlx", "lm studio mlx-engine"),
     *("vllm-mlx", "mtplx", "lightning-mlx", "omlx", "unsloth mlx"),
@@ -24,12 +24,12 @@ MLX_ENGINES = (
 """How the names of engines begin that run MLX's kernels."""
 OWN_KERNELS = ("multi-row attention kernel", "small-m verify kernel", "rowexact")
 
-_STATED_MLX = re.compile(r"\bmlx ~?(\d+)\.(\d+)")
+_STATED_MLX = re.compile(r"(?<![\w-])mlx ~?(\d+)\.(\d+)")
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?(?:/(\d{2}))?)?(\+| thread; rows added)?")
 
 
 def runtime_family(run: PublishedRun) -> str | Refusal:
-    """`mlx-0.31`, `mlx-0.32` or `llama.cpp`; on other back ends with their name behind it."""
+    """`mlx-0.30` to `mlx-0.32` or `llama.cpp`; on other back ends with their name behind it."""
     name = f"{run.runtime} {run.runtime_version}".lower()
     if run.runtime.lower().startswith("llama.cpp"):
         return f"llama.cpp{_back_end(run, name)}"
@@ -41,7 +41,7 @@ def runtime_family(run: PublishedRun) -> str | Refusal:
         return Refusal(reason=Reason.UNKNOWN_RUNTIME, text=f"has its own kernels ({own})")
     family = _stated(name) or _dated(run.date)
     if family is None and several_rows:
-        text = f"{run.runtime} of {run.date or 'no date'}, MLX {OLD_MLX[4:]} or {NEW_MLX[4:]}"
+        text = f"{run.runtime} of {run.date or 'no date'}, of several possible MLX"
         return Refusal(reason=Reason.UNKNOWN_RUNTIME, text=text)
     return (family or NEW_MLX) + _back_end(run, name)
 
@@ -59,7 +59,10 @@ def _stated(name: str) -> str | None:
     found = _STATED_MLX.search(name)
     if found is None:
         return None
-    return NEW_MLX if (int(found[1]), int(found[2])) >= (0, 32) else OLD_MLX
+    release = int(found[1]), int(found[2])
+    if release >= (0, 32):
+        return NEW_MLX
+    return OLD_MLX if release >= (0, 31) else OLDEST_MLX
 
 
 def _dated(date: str) -> str | None:
@@ -72,4 +75,8 @@ def _dated(date: str) -> str | None:
     last = f"{year}-{last_month or month or '12'}-{day or '31'}"
     if first >= WIDE_KERNEL_SINCE:
         return NEW_MLX
-    return OLD_MLX if last < WIDE_KERNEL_SINCE and not open_end else None
+    if open_end or last >= WIDE_KERNEL_SINCE:
+        return None
+    if first >= SPLIT_K_UNTIL:
+        return OLD_MLX
+    return OLDEST_MLX if last < SPLIT_K_UNTIL else None

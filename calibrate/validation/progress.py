@@ -1,8 +1,13 @@
-"""The progress that a published run states, as acceptance of its draft.
+r"""The progress that a published run states, as acceptance of its draft.
 
 Tokens per pass are taken where they stand; else an acceptance is converted by what its source
-says it counts, and refused where that is not said. Conversions assume that every round drafts
-its k tokens: an engine that cuts drafts short accepts a larger share of fewer.
+says it counts, and refused where that is not said. An engine may cut drafts short where it is
+unsure: where a run states both its tokens per pass and accepted over drafted, the two say how many
+it really drafted in a round,
+
+.. math:: k = \frac{E - 1}{\text{accepted} / \text{drafted}}
+
+and that mean, rounded, is the draft length that is priced. Other runs are taken to draft all k.
 """
 
 from __future__ import annotations
@@ -26,14 +31,16 @@ COUNTED: Final[Mapping[str, Measure]] = {
     "share of emitted tokens that came from drafts (dflash-mlx definition)": Measure.DRAFT_SHARE,
 }
 """What definitions of the acceptance column count; a definition that is not here is unlabelled."""
+CUT_SHORT = 0.95
+"""Below this share of k the two numbers of a run differ by more than rounding."""
 OF_CHAINS_ALONE = "only for beam width 1"
 """What a definition says that states no acceptance where several drafts shared a pass."""
 
 
 def acceptance_of(run: PublishedRun) -> Acceptance | Refusal:
     """The acceptance of independent positions with the run's tokens per pass at its k."""
-    k = run.draft_length
-    if k is None or k < 1:
+    k = drafted_length(run)
+    if k is None:
         return Refusal(reason=Reason.NO_DRAFT_LENGTH, text=run.draft or run.strategy)
     if OF_CHAINS_ALONE in run.acceptance_def and not run.acceptance:
         return Refusal(reason=Reason.TREE_DRAFT, text=run.draft)
@@ -43,6 +50,24 @@ def acceptance_of(run: PublishedRun) -> Acceptance | Refusal:
         return _converted(run, k)
     except InputError as error:
         return Refusal(reason=Reason.IMPOSSIBLE_PROGRESS, text=str(error))
+
+
+def drafted_length(run: PublishedRun) -> int | None:
+    """Tokens that a round drafted on average, rounded; None where the run does not say."""
+    k = run.draft_length
+    if k is None or k < 1:
+        return None
+    measure = COUNTED.get(run.acceptance_def, Measure.UNLABELLED)
+    if measure is not Measure.ACCEPTED_FRACTION or run.tokens_per_pass is None:
+        return k
+    try:
+        fraction = float(run.acceptance)
+    except ValueError:
+        return k
+    if fraction <= 0.0:
+        return k
+    drafted = (run.tokens_per_pass - 1.0) / fraction
+    return k if drafted > CUT_SHORT * k else max(1, round(drafted))
 
 
 def _converted(run: PublishedRun, k: int) -> Acceptance | Refusal:

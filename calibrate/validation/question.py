@@ -10,7 +10,7 @@ from calibrate.published.conditions import context_of, unusual
 from calibrate.published.names import draft_of, target_of
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
-from calibrate.validation.progress import acceptance_of
+from calibrate.validation.progress import acceptance_of, drafted_length
 from model.errors import InputError
 from model.network.checkpoint import Checkpoint
 from model.progress.acceptance import Acceptance
@@ -98,7 +98,7 @@ def _looked_up(run: PublishedRun) -> AbstractStrategy | Refusal:
     if isinstance(acceptance, Refusal):
         return acceptance
     return PromptLookup(
-        draft_length=run.draft_length or 1, acceptance=acceptance, sequences=run.batch
+        draft_length=drafted_length(run) or 1, acceptance=acceptance, sequences=run.batch
     )
 
 
@@ -109,7 +109,7 @@ def _drafted(run: PublishedRun, target: Checkpoint) -> AbstractStrategy | Refusa
     acceptance: Acceptance | Refusal = acceptance_of(run)
     if isinstance(acceptance, Refusal):
         return acceptance
-    k, sequences = run.draft_length or 1, run.batch
+    k, sequences = drafted_length(run) or 1, run.batch
     if draft.head is None:
         return Speculative(
             draft=draft.checkpoint, draft_length=k, acceptance=acceptance, sequences=sequences

@@ -199,8 +199,11 @@ def _law(
     machine: Machine, weight_format: WeightFormat, depth: int, columns: int, widest: int
 ) -> RowLaw:
     law = _measured_law(machine, weight_format, STAND_INS[shape_of(depth=depth, columns=columns)])
+    if machine.dispatch is not None and weight_format.family == "float":
+        uses = machine.dispatch.kernels("float", depth=depth, columns=widest)
+        return law.with_tiles({use.first_row: use.kernel.tile_rows for use in uses})
     limits = machine.dispatch.limits if machine.dispatch else None
-    if limits is None or weight_format.family == "float":
+    if limits is None:
         return law
     first_rows = [regime.first_row for regime in law.regimes[1:]]
     handed_over_at = next((row for row in first_rows if row in limits.all), None)

@@ -34,6 +34,7 @@ stops holding where a matrix fits in a cache, and beyond the rows that were meas
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -189,6 +190,21 @@ class RowLaw:
         # Of several that would start together only the last is ever used.
         starts = {each.first_row: each for each in (*before, *after)}
         return replace(self, regimes=tuple(starts.values()))
+
+    def with_tiles(self, tiles: Mapping[int, float]) -> RowLaw:
+        """The law of a matrix whose kernels from these rows on have narrower tiles.
+
+        A law is of a class of shapes, measured or published for its common kernel; where the
+        runtime cuts a matrix differently, the products and so the rates are the same. Tiles that
+        are as wide or wider, and rows at which no kernel begins, change nothing.
+        """
+        regimes = tuple(
+            replace(each, tile_rows=tiles[each.first_row])
+            if each.pads and tiles.get(each.first_row, math.inf) < each.tile_rows
+            else each
+            for each in self.regimes
+        )
+        return self if regimes == self.regimes else replace(self, regimes=regimes)
 
     def at_speed(self, share: Quantity) -> RowLaw:
         """The law of the same kernels with every rate multiplied by `share`."""

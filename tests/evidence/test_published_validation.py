@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,12 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def document() -> dict[str, Any]:
     """The shipped evidence, scored with the packaged profiles alone."""
-    printed: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TOKROOF_HOME", str(tmp_path_factory.mktemp("home")))
-        patch.setattr("builtins.print", lambda *words, **_: printed.append(str(words[0])))
+    printed = io.StringIO()
+    with redirect_stdout(printed):
         assert tokroof.main(["validate", "--json"]) == 0
-    return json.loads(next(text for text in printed if text.startswith("{")))
+    return json.loads(printed.getvalue())
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -46,13 +46,17 @@ class KernelUse:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchLine:
-    """A line of the dispatch table: a kernel, and the row or the limit from which it serves."""
+    """A line of the dispatch table: a kernel, and the row or the limit from which it serves.
+
+    A `deep` line is of matrices with at least as many inputs as outputs.
+    """
 
     families: tuple[str, ...]
     kernel: str
     first_row: int
     from_limit: bool
     most_columns: int
+    deep: bool
 
 
 @final
@@ -144,11 +148,13 @@ def _kernels(dispatch: Dispatch, family: str, depth: int, columns: int) -> tuple
         first_row=0,
         from_limit=False,
         most_columns=ANY_COLUMNS,
+        deep=False,
     )
     by_row: dict[int, str] = {}
     for line in lines:
         first_row = limit if line.from_limit else line.first_row
-        if family in line.families and columns <= line.most_columns and first_row is not None:
+        served = columns <= line.most_columns and (depth >= columns or not line.deep)
+        if family in line.families and served and first_row is not None:
             by_row[first_row] = line.kernel
     first_rows = sorted(by_row)
     return tuple(

@@ -160,7 +160,9 @@ def test_an_unknown_chip_is_refused(changed: dict[str, str]) -> None:
     [
         ("mlx-lm", "mlx 0.32.0", "2026-01", "mlx-0.32"),  # what is stated goes before the date
         ("Rapid-MLX", "0.7.26 / mlx 0.31.2", "2026-09-01", "mlx-0.31"),
-        ("ReDrafter-MLX", "2024-12 (mlx ~0.20)", "2024-12-17", "mlx-0.31"),
+        ("mlx-lm", "", "2026-02-01", "mlx-0.30"),
+        ("mlx-lm", "", "2026-03-15", "mlx-0.31"),
+        ("ReDrafter-MLX", "2024-12 (mlx ~0.20)", "2024-12-17", "mlx-0.30"),
         ("mlx-lm", "0.31.3, macOS 26.5", "2026-06", "mlx-0.31"),  # mlx-lm's number is not MLX's
         ("mlxcel (MLX core)", "", "2026-07-06", "mlx-0.31"),
         ("mlxcel (MLX core)", "", "2026-07-07", "mlx-0.32"),

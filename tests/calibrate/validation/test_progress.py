@@ -6,7 +6,7 @@ import pytest
 
 from calibrate.published.evidence import shipped_runs
 from calibrate.published.refusal import Reason, Refusal
-from calibrate.validation.progress import COUNTED, acceptance_of
+from calibrate.validation.progress import COUNTED, acceptance_of, drafted_length
 from model.progress.acceptance import Acceptance
 from model.progress.vocabulary import MEASURES
 from tests.calibrate.published.published_run import SPECULATIVE, published
@@ -80,3 +80,26 @@ def test_every_converted_definition_is_one_that_was_published() -> None:
     """A definition that nobody writes would be a slip of the pen."""
     written = {run.acceptance_def for run in shipped_runs()}
     assert {*COUNTED} - {*MEASURES} <= written
+
+
+@pytest.mark.parametrize(
+    ("tokens_per_pass", "acceptance", "definition", "drafted"),
+    [
+        # (2.05 - 1) / 0.35 = 3.0 of the 8 that were asked for.
+        ("2.05", "0.35", "accepted/drafted", 3),
+        ("3.2", "0.55", "accepted/drafted", 4),
+        # 2 % short of 4 is rounding.
+        ("3.156", "0.55", "accepted/drafted", 4),
+        # Another measure says nothing of the drafted tokens.
+        ("2.05", "0.35", SHARE_OF_OUTPUT, 8),
+        ("2.05", "0", "accepted/drafted", 8),
+        ("2.05", "0.9 / 0.8", "accepted/drafted", 8),
+    ],
+)
+def test_a_draft_that_is_cut_short_is_as_long_as_it_was(
+    tokens_per_pass: str, acceptance: str, definition: str, drafted: int
+) -> None:
+    asked = "4" if drafted == 4 else "8"
+    stated = {"k": asked, "tokens_per_pass": tokens_per_pass, "acceptance": acceptance}
+    run = published(SPECULATIVE | stated | {"acceptance_def": definition})
+    assert drafted_length(run) == drafted

@@ -112,8 +112,9 @@ def test_checking_five_is_free_for_some_formats_and_kernels(claims: dict[str, Cl
     claim = claims["five-tokens"]
     assert claim.verdict is Verdict.DEPENDS
     before, after = "Apple M3, mlx-0.31.2, ", "Apple M3, mlx-0.32, "
-    # bf16 before gemv_wide: a step at the second row, and flat from there.
-    assert value(claim, before + "bf16", "2 rows") > 2.0
+    # bf16 before gemv_wide: a step at the second row, and flat from there. Matrices with more
+    # outputs than inputs fill tiles of 64 rows (2.3 times one row), the others are cut along K.
+    assert 1.5 < value(claim, before + "bf16", "2 rows") < 2.0
     assert value(claim, before + "bf16", "5 rows") == pytest.approx(
         value(claim, before + "bf16", "2 rows"), rel=0.02
     )
