@@ -30,7 +30,7 @@ from model.units import Quantity
 
 def pipelined_s(cost: PassCost) -> Quantity:
     """Steady time per pass of a loop that stays one pass ahead of its reader."""
-    return np.maximum(cost.device_s, cost.host_s)
+    return larger(cost.device_s, cost.host_s)
 
 
 def awaited_s(passes: Iterable[PassCost], sync_s: Quantity) -> Quantity:
@@ -40,5 +40,12 @@ def awaited_s(passes: Iterable[PassCost], sync_s: Quantity) -> Quantity:
     for cost in passes:
         built = host_free + cost.build_s
         host_free = built + cost.submit_s
-        device_free = np.maximum(np.maximum(built, device_free) + cost.device_s, host_free)
+        device_free = larger(larger(built, device_free) + cost.device_s, host_free)
     return device_free + sync_s
+
+
+def larger(one: Quantity, other: Quantity) -> Quantity:
+    """The larger of two, elementwise; of two numbers without a detour through arrays."""
+    if isinstance(one, float) and isinstance(other, float):
+        return max(one, other)
+    return np.maximum(one, other)

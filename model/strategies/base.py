@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
@@ -70,26 +70,23 @@ def expected_round(rounds: Sequence[Round], probabilities: Array) -> Round:
     The first round stands for itself and the others for what they cost more, so that a mean of
     equal rounds is that round to the last digit.
     """
+    first = rounds[0]
     shares: dict[int, float] = {}
     for each, probability in zip(rounds, probabilities.tolist(), strict=True):
         shares[id(each)] = shares.get(id(each), 0.0) + probability
-    first = rounds[0]
     others = {id(each): each for each in rounds if each is not first}
-
-    def mean(seconds: Callable[[Round], Quantity]) -> Quantity:
-        whole = usual = seconds(first)
-        for key, other in others.items():
-            whole = whole + shares[key] * (seconds(other) - usual)
-        return whole
-
-    def part(index: int) -> Quantity:
-        return mean(lambda each: each.parts_s[index][1])
-
-    return Round(
-        parts_s=tuple((name, part(index)) for index, (name, _) in enumerate(first.parts_s)),
-        lower_s=mean(lambda each: each.lower_s),
-        upper_s=mean(lambda each: each.upper_s),
-    )
+    if not others:
+        return first
+    weighted = [(shares[key], other) for key, other in others.items()]
+    parts = [part_s for _, part_s in first.parts_s]
+    lower_s, upper_s = first.lower_s, first.upper_s
+    for share, other in weighted:
+        for index, (_, usual_s) in enumerate(first.parts_s):
+            parts[index] = parts[index] + share * (other.parts_s[index][1] - usual_s)
+        lower_s = lower_s + share * (other.lower_s - first.lower_s)
+        upper_s = upper_s + share * (other.upper_s - first.upper_s)
+    names = (name for name, _ in first.parts_s)
+    return Round(parts_s=tuple(zip(names, parts, strict=True)), lower_s=lower_s, upper_s=upper_s)
 
 
 class AbstractStrategy(ABC):
