@@ -117,7 +117,8 @@ def _forward_pass(
         dispatch_s=bare.dispatch_s,
         lower_s=bare.lower_s + lower_s,
         upper_s=bare.upper_s + upper_s,
-        build_s=bare.build_s,
+        # Several sequences of one row each are no new shape for attention; several rows are.
+        build_s=bare.build_s + machine.host.reshape_s * np.greater(rows, 1),
         submit_s=bare.submit_s,
     )
 
@@ -163,7 +164,6 @@ def _cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) ->
     )
     fixed_s = dispatch_s + elements_s
     weights_s = total(weights, lambda time: time.memory_s)
-    reshape_s = np.where(several, host.reshape_s, 0.0)
     submitted_s = submission_s(checkpoint, machine, rows)
     return PassCost(
         weights_s=weights_s,
@@ -172,7 +172,7 @@ def _cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) ->
         dispatch_s=dispatch_s,
         lower_s=fixed_s + total(weights, lambda t: np.maximum(t.memory_s, t.arithmetic_s)),
         upper_s=fixed_s + total(weights, lambda time: time.memory_s + time.arithmetic_s),
-        build_s=blocks * host.build_layer_s + host.build_pass_s + reshape_s,
+        build_s=blocks * host.build_layer_s + host.build_pass_s,
         submit_s=blocks * host.submit_layer_s + host.submit_pass_s + submitted_s,
     )
 

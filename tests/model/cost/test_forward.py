@@ -103,6 +103,10 @@ def test_submitting_counts_matrices_and_a_new_context_is_planned_once() -> None:
     assert float(one.submit_s) == 2 * 10.0 + 100.0 + 15 * 1.0
     assert float(two.submit_s) == 2 * 10.0 + 100.0 + 15 * 2.0
     assert [float(one.build_s), float(two.build_s)] == [0.0, 5.0]
+    # A batch has several rows for its matrices, but attention still sees one of each sequence.
+    batch = forward_pass(small(), here, rows=1, context=0, sequences=2)
+    assert float(batch.submit_s) == float(two.submit_s)
+    assert float(batch.build_s) == 0.0
     # A format whose submission was never measured is submitted for nothing.
     assert float(forward_pass(small("4bit"), here, rows=1, context=0).submit_s) == 120.0
 
