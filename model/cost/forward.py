@@ -34,6 +34,7 @@ import numpy as np
 from model.cost.cache_cost import cache_times
 from model.cost.weight_cost import experts_times, siblings_time
 from model.machine.machine import Device, Machine
+from model.machine.overlap import larger
 from model.machine.row_law import ProductTime
 from model.network.checkpoint import Checkpoint
 from model.network.layer import Layer
@@ -106,19 +107,25 @@ def _forward_pass(
 ) -> PassCost:
     bare = cacheless_pass(checkpoint, machine, rows * sequences)
     caches = cache_times(checkpoint, machine, rows=rows, context=context, sequences=sequences)
-    kv_s = total(caches, lambda time: time.memory_s)
-    beyond_s = total(caches, lambda time: time.total_s) - kv_s
-    lower_s = total(caches, lambda time: np.maximum(time.memory_s, time.arithmetic_s))
-    upper_s = total(caches, lambda time: time.memory_s + time.arithmetic_s)
+    # Several sequences of one row each are no new shape for attention; several rows are.
+    several: Quantity = np.greater(rows, 1).astype(float)
+    reshape_s = machine.host.reshape_s * several
+    kv_s: Quantity = 0.0
+    beyond_s: Quantity = 0.0
+    lower_s, upper_s = bare.lower_s, bare.upper_s
+    for count, time in caches:
+        kv_s = kv_s + count * time.memory_s
+        beyond_s = beyond_s + count * (time.total_s - time.memory_s)
+        lower_s = lower_s + count * larger(time.memory_s, time.arithmetic_s)
+        upper_s = upper_s + count * (time.memory_s + time.arithmetic_s)
     return PassCost(
         weights_s=bare.weights_s,
         kv_s=kv_s,
         arithmetic_s=bare.arithmetic_s + beyond_s,
         dispatch_s=bare.dispatch_s,
-        lower_s=bare.lower_s + lower_s,
-        upper_s=bare.upper_s + upper_s,
-        # Several sequences of one row each are no new shape for attention; several rows are.
-        build_s=bare.build_s + machine.host.reshape_s * np.greater(rows, 1),
+        lower_s=lower_s,
+        upper_s=upper_s,
+        build_s=bare.build_s + reshape_s,
         submit_s=bare.submit_s,
     )
 

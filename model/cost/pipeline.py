@@ -22,9 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from model.cost.forward import PassCost
+from model.machine.overlap import larger
 from model.units import Quantity
 
 
@@ -42,10 +41,3 @@ def awaited_s(passes: Iterable[PassCost], sync_s: Quantity) -> Quantity:
         host_free = built + cost.submit_s
         device_free = larger(larger(built, device_free) + cost.device_s, host_free)
     return device_free + sync_s
-
-
-def larger(one: Quantity, other: Quantity) -> Quantity:
-    """The larger of two, elementwise; of two numbers without a detour through arrays."""
-    if isinstance(one, float) and isinstance(other, float):
-        return max(one, other)
-    return np.maximum(one, other)

@@ -9,6 +9,13 @@ import numpy as np
 from model.units import Quantity
 
 
+def larger(one: Quantity, other: Quantity) -> Quantity:
+    """The larger of two, elementwise; of two numbers without a detour through arrays."""
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return max(one, other)
+    return np.maximum(one, other)
+
+
 def overlapped(first_s: Quantity, second_s: Quantity, overlap: float) -> Quantity:
     r"""Time of two costs that overlap with exponent p, elementwise.
 
@@ -21,10 +28,10 @@ def overlapped(first_s: Quantity, second_s: Quantity, overlap: float) -> Quantit
     >>> [float(overlapped(3.0, 4.0, overlap)) for overlap in (1.0, 2.0, math.inf)]
     [7.0, 5.0, 4.0]
     """
-    larger = np.maximum(first_s, second_s)
+    longer_s = larger(first_s, second_s)
     if math.isinf(overlap):
-        return larger
+        return longer_s
     smaller = np.minimum(first_s, second_s)
     # The ratio form cannot overflow and keeps p = 1 exact. A free pair of costs takes no time.
-    ratio = smaller / np.where(larger > 0, larger, 1.0)
-    return larger * (1.0 + ratio**overlap) ** (1.0 / overlap)
+    ratio = smaller / np.where(longer_s > 0, longer_s, 1.0)
+    return longer_s * (1.0 + ratio**overlap) ** (1.0 / overlap)

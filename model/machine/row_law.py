@@ -42,7 +42,7 @@ from typing import final
 
 import numpy as np
 
-from model.machine.overlap import overlapped
+from model.machine.overlap import larger, overlapped
 from model.units import Array, Quantity
 
 
@@ -131,7 +131,7 @@ class Regime:
             tiles, slots = self.tiles(rows), self.slots(rows)
         read_s = product.read_bytes / self.bandwidth_bytes_per_s
         memory_s = read_s * (1.0 + self.reread * (tiles - 1.0))
-        columns = np.maximum(product.columns, self.fill_columns / tiles)
+        columns = larger(product.columns, self.fill_columns / tiles)
         arithmetic_s = slots * 2.0 * product.depth * columns / self.flops_per_s
         total_s = overlapped(memory_s, arithmetic_s, overlap)
         return ProductTime(memory_s=memory_s, arithmetic_s=arithmetic_s, total_s=total_s)
@@ -220,7 +220,7 @@ class RowLaw:
 
     def time(self, product: Product, rows: Quantity) -> ProductTime:
         """Price `product` for `rows` (>= 1), a number or an array; everything broadcasts."""
-        if np.ndim(rows) == 0:
+        if isinstance(rows, int) or np.ndim(rows) == 0:
             return self.regime_at(int(rows)).time(product, rows, self.overlap)
         first_rows = [regime.first_row for regime in self.regimes]
         chosen = np.searchsorted(first_rows, rows, side="right") - 1
