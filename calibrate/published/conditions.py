@@ -20,9 +20,22 @@ def context_of(run: PublishedRun) -> float:
     return max(UNSTATED_CONTEXT_TOKENS if stated is None else stated, 1.0)
 
 
-def unusual(run: PublishedRun) -> str | None:
-    """What sets a run apart from a cold machine on its usual kernels; None where nothing does."""
-    said = f"{run.notes} {run.locator}".lower()
+def hot(run: PublishedRun) -> str | None:
+    """What says that a machine was hot; None where nothing does, or it had cooled again."""
+    said = said_of(run)
     if any(word in said for word in COLD_AGAIN):
         return None
-    return next((word for word in (*NOT_COLD, *OTHER_PATHS) if word in said), None)
+    return next((word for word in NOT_COLD if word in said), None)
+
+
+def said_of(run: PublishedRun) -> str:
+    """What notes and locator say, in small letters."""
+    return f"{run.notes} {run.locator}".lower()
+
+
+def unusual(run: PublishedRun) -> str | None:
+    """What sets a run apart from a cold machine on its usual kernels; None where nothing does."""
+    said = said_of(run)
+    if any(word in said for word in COLD_AGAIN):
+        return None
+    return hot(run) or next((word for word in OTHER_PATHS if word in said), None)

@@ -84,12 +84,8 @@ class TrainedHead(AbstractDrafted):
         if self.design.kind is HeadKind.EAGLE:
             return accepted + 1
         if self.design.kind is HeadKind.MTP:
-            return 2 if accepted == self.draft_length else 1
+            return AbstractDrafted.first_rows(self, accepted)
         return 1
-
-    @property
-    def later_rows(self) -> tuple[int, ...]:  # noqa: D102
-        return (1,) * (self.draft_length - 1)
 
     def draft_pass(
         self, target: Checkpoint, machine: Machine, context: Quantity, rows: int

@@ -91,14 +91,17 @@ class AbstractDrafted(AbstractStrategy):
     def rows(self) -> int:  # noqa: D102
         return (self.draft_length + 1) * self.sequences
 
-    @abstractmethod
     def first_rows(self, accepted: int) -> int:
-        """Rows of a round's first draft pass after a round that accepted `accepted`; 0: none."""
+        """Rows of a round's first draft pass after a round that accepted `accepted`; 0: none.
+
+        A draft that keeps its own cache lacks its last token after a full accept, and no other.
+        """
+        return 2 if accepted == self.draft_length else 1
 
     @property
-    @abstractmethod
     def later_rows(self) -> tuple[int, ...]:
-        """Rows of every further draft pass of a round."""
+        """Rows of every further draft pass of a round: one for each further token."""
+        return (1,) * (self.draft_length - 1)
 
     @abstractmethod
     def draft_pass(

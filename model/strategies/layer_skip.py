@@ -60,13 +60,6 @@ class LayerSkip(AbstractDrafted):
         """
         return without(target, self.skipped)
 
-    def first_rows(self, accepted: int) -> int:  # noqa: D102
-        return 2 if accepted == self.draft_length else 1
-
-    @property
-    def later_rows(self) -> tuple[int, ...]:  # noqa: D102
-        return (1,) * (self.draft_length - 1)
-
     def draft_pass(  # noqa: D102
         self, target: Checkpoint, machine: Machine, context: Quantity, rows: int
     ) -> PassCost:

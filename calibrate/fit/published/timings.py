@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import final
 
 from calibrate.published.chips import Chip, chip_of
+from calibrate.published.conditions import UNSTATED_CONTEXT_TOKENS, hot, said_of
 from calibrate.published.names import target_of
 from calibrate.published.refusal import Refusal
 from calibrate.published.run_row import PublishedRun
@@ -26,14 +27,10 @@ from model.machine.working_set import NEWER_LIMITS, recommended_bytes
 from model.network.checkpoint import Checkpoint
 
 LLAMA_CPP = "llama.cpp"
-UNSTATED_CONTEXT = 256.0
-"""Tokens in the cache where a run does not say: a short question and half of its answer."""
 REFERENCE_ENGINES = ("mlx-lm", LLAMA_CPP)
 """Engines that a prediction is for; others may differ from them by a few percent."""
-NOT_COLD = ("throttled", "hot-2k", "hot_2k", "heat-32k")
-COLD_AGAIN = ("recovered",)
-"""What notes and locators say of the state of a machine."""
 OTHER_PATHS = ("fp32 path",)
+"""Ways through the runtime that change one row too; how several rows ran spares a baseline."""
 
 
 @final
@@ -81,7 +78,7 @@ def _timings_of(row: PublishedRun, kernels: str) -> Iterator[Timing]:
         chip=chip,
         engine=engine_of(row.runtime),
         target=target,
-        context=UNSTATED_CONTEXT if row.context_tokens is None else row.context_tokens,
+        context=UNSTATED_CONTEXT_TOKENS if row.context_tokens is None else row.context_tokens,
         seconds=1.0 / rate,
     )
 
@@ -97,10 +94,7 @@ def plain_rate(row: PublishedRun) -> float | None:
 
 def is_unusual(row: PublishedRun) -> bool:
     """Whether a run's source or notes say that the machine was hot, or ran something else."""
-    said = f"{row.notes} {row.locator}".lower()
-    if any(word in said for word in OTHER_PATHS):
-        return True
-    return any(word in said for word in NOT_COLD) and not any(word in said for word in COLD_AGAIN)
+    return hot(row) is not None or any(word in said_of(row) for word in OTHER_PATHS)
 
 
 def is_resident(target: Checkpoint, memory_bytes: float | None) -> bool:
