@@ -1,87 +1,69 @@
-"""What the controls ask and what the model says to it; no Streamlit, so that a test can ask too."""
+"""The model's answers to a selection, each computed once; no Streamlit, so that a test can ask."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import final
+from typing import TypeVar
 
+from dashboard.selection import Selection
+from model.commands import predict
+from model.commands.answer import Answer, answer
 from model.errors import InputError
-from model.machine.machine import Machine
-from model.machine.profile_store import choose_profile, own_profiles
-from model.network.checkpoint import Checkpoint
-from model.network.target import load_target
-from model.prediction.break_even import break_even
-from model.prediction.memory import check_fits
-from model.prediction.prediction import Prediction, predict
-from model.prediction.round_costs import round_costs
-from model.progress.acceptance import Acceptance
-from model.strategies.base import AbstractStrategy
-from model.strategies.plain import Plain
-from model.strategies.speculative import Speculative
+from model.machine.profile_store import own_profiles
 
-DRAFT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
+T = TypeVar("T")
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """One state of the controls; the defaults are what the dashboard opens with.
+def once(compute: Callable[[Selection], T]) -> Callable[[Selection], T]:
+    """Compute the answer to each selection once, while the files that it reads stay as they are.
 
-    `machine` None is the user's last calibration, else the packaged M3. `fetch` allows configs
-    to be fetched from huggingface.co: a link can name a model, and must not fetch it unasked.
+    The answer of a selection whose models would have to be fetched unasked is a refusal.
     """
 
-    machine: str | None = None
-    target: str = "llama-3.1-8b"
-    target_format: str = "4bit"
-    draft: str = "llama-3.2-1b"
-    draft_format: str = "4bit"
-    acceptance: float = 0.6
-    context: int = 1024
-    fetch: bool = False
+    @lru_cache(maxsize=64)
+    def kept(selection: Selection, changed_ns: tuple[int, ...]) -> T:
+        del changed_ns  # part of the question: a new calibration is another one
+        return compute(selection)
+
+    def asked(selection: Selection) -> T:
+        refuse_fetching(selection)
+        return kept(selection, tuple(_changed_ns(file) for file in _files(selection)))
+
+    return asked
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """Plain decoding and speculation at each of `DRAFT_LENGTHS`, on one machine.
-
-    `speculative` and `break_even` go with `DRAFT_LENGTHS`; break-even is None where no acceptance
-    wins. `where` says what was predicted, `note` how the machine came to be chosen.
-    """
-
-    where: str
-    note: str
-    acceptance: float
-    plain: Prediction
-    speculative: tuple[Prediction, ...]
-    break_even: tuple[float | None, ...]
-
-    @property
-    def fitting(self) -> tuple[Prediction, ...]:
-        """The predictions that have a speed: the others would not fit into memory."""
-        return tuple(each for each in (self.plain, *self.speculative) if each.memory.fits)
-
-    @property
-    def best(self) -> Prediction | None:
-        """The draft length with the largest speedup; None where none fits."""
-        fitting = [each for each in self.speculative if each.memory.fits]
-        return max(fitting, key=lambda each: each.speedup or 0.0, default=None)
-
-
-def answer(selection: Selection) -> Answer:
-    """Predict what was selected; the same question is computed once, while its files stay.
+@once
+def predicted(selection: Selection) -> Answer:
+    """Every strategy's prediction, as `tokroof predict --strategy all` has it.
 
     Raises:
-        InputError: a model or machine that is not known, a draft with another vocabulary, a
-            format that the machine was not measured with, more context than the model can hold,
-            or a target that does not fit into the machine.
+        InputError: a model or machine that is not known, a setting that cannot be, or a target
+            that does not fit into the machine.
     """
-    named = [Path(spec) for spec in (selection.target, selection.draft)]
-    files = [*own_profiles().values(), *named, *(path / "config.json" for path in named)]
-    return _computed(selection, tuple(_changed_ns(file) for file in files))
+    found = answer(selection.predict().options(predict.add_arguments))
+    found.check_fits()
+    return found
+
+
+def refuse_fetching(selection: Selection) -> None:
+    """Refuse models on huggingface.co as long as nobody allowed to fetch them.
+
+    Raises:
+        InputError: the target or the draft is there.
+    """
+    for spec in (selection.target, selection.draft):
+        if spec.startswith("hf:") and not selection.fetch:
+            right = "tick the box that fetches its config.json, or give a local folder"
+            raise InputError(spec, "is on huggingface.co, and nothing is fetched unasked", right)
+
+
+def _files(selection: Selection) -> list[Path]:
+    """Files that an answer may depend on: the user's profiles, and models that are folders."""
+    specs = (selection.target, selection.draft, selection.machine or "")
+    named = [Path(spec) for spec in specs if spec]
+    return [*own_profiles().values(), *named, *(path / "config.json" for path in named)]
 
 
 def _changed_ns(file: Path) -> int:
@@ -89,38 +71,3 @@ def _changed_ns(file: Path) -> int:
         return file.stat().st_mtime_ns
     except (OSError, ValueError):  # most are names from the list, and no files
         return 0
-
-
-@lru_cache(maxsize=256)
-def _computed(selection: Selection, _changed: tuple[int, ...]) -> Answer:
-    choice = choose_profile(selection.machine)
-    profile, machine = choice.profile, choice.profile.machine
-    target = _loaded(selection.target, selection.target_format, machine, selection.fetch)
-    draft = _loaded(selection.draft, selection.draft_format, machine, selection.fetch)
-    context = float(selection.context)
-    for checkpoint in (target, draft):
-        checkpoint.check_context(context)
-    check_fits([target], machine, context=context)
-    acceptance = Acceptance(by_position=(selection.acceptance,))
-    drafted = Speculative(draft=draft, draft_length=1, acceptance=acceptance)
-    strategies: list[AbstractStrategy] = [Plain(), *map(drafted.with_length, DRAFT_LENGTHS)]
-    plain, *speculative = (predict(each, target, profile, context=context) for each in strategies)
-    costs = round_costs(drafted, target, machine, context=context, draft_lengths=DRAFT_LENGTHS)
-    return Answer(
-        where=f"{target.architecture.name} {target.weight_format.name}, drafted by "
-        f"{draft.architecture.name} {draft.weight_format.name}, on {machine.chip} "
-        f"({machine.runtime}), {selection.context:,} tokens of context; "
-        f"constants: {profile.origin.label}",
-        note=choice.note,
-        acceptance=selection.acceptance,
-        plain=plain,
-        speculative=tuple(speculative),
-        break_even=break_even(costs),
-    )
-
-
-def _loaded(spec: str, format_name: str, machine: Machine, fetch: bool) -> Checkpoint:
-    if spec.startswith("hf:") and not fetch:
-        right = "tick the box that fetches its config.json, or give a local folder"
-        raise InputError(spec, "is on huggingface.co, and nothing is fetched unasked", right)
-    return machine.as_run(load_target(spec, format_name))

@@ -8,16 +8,22 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import controls
-from dashboard.present import literally
+from dashboard.figure import literally
 from model.errors import InputError
 
 VIEWS = {
-    "views/which_trick.py": "Which trick pays here?",
-    "views/bottleneck.py": "Where did the bottleneck go?",
+    "Compare": {
+        "views/which_trick.py": "Which trick pays here?",
+        "views/bottleneck.py": "Where did the bottleneck go?",
+    },
 }
 
 st.set_page_config(page_title="tokroof", layout="wide")
-page = st.navigation([st.Page(file, title=title) for file, title in VIEWS.items()], position="top")
+pages = {
+    section: [st.Page(file, title=title) for file, title in views.items()]
+    for section, views in VIEWS.items()
+}
+page = st.navigation(pages, position="top")
 st.header(page.title)
 try:
     controls.show()

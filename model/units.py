@@ -18,5 +18,6 @@ MILLI = 1e-3
 KILO = 1e3
 GIGA = 1e9
 
+MB = 1e6
 GB = 1e9
 GIB = float(2**30)

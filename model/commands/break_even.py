@@ -11,11 +11,13 @@ from typing import final
 
 from model.commands import machine_options
 from model.commands import options as shared
+from model.commands.machine_options import ChosenMachine
 from model.commands.prediction_text import span
 from model.commands.table import table
-from model.prediction.break_even import best_draft_length, break_even
+from model.network.checkpoint import Checkpoint
+from model.prediction.break_even import BestDraftLength, best_draft_length, break_even
 from model.prediction.memory import check_fits
-from model.prediction.prediction import predict
+from model.prediction.prediction import Prediction, predict
 from model.prediction.round_costs import RoundCosts, round_costs
 from model.progress.acceptance import Acceptance
 from model.strategies.speculative import Speculative
@@ -31,8 +33,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     machine_options.add_arguments(parser)
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Solve and print."""
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakEvenRow:
+    """One draft length: the acceptance it needs, its price, and the most it can give.
+
+    `round_cost` is a round after a rejection in plain tokens, `best_speedup` the speedup when
+    every draft token is accepted.
+    """
+
+    draft_length: int
+    break_even_acceptance: float | None
+    round_cost: float
+    best_speedup: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Solved:
+    """What a draft needs on a machine, and what it gives at an acceptance, if one was given.
+
+    `costs` are of every draft length that was asked about, `rows` what follows from them.
+    """
+
+    choice: ChosenMachine
+    target: Checkpoint
+    draft: Checkpoint
+    context: float
+    strategy: Speculative
+    costs: RoundCosts
+    rows: tuple[BreakEvenRow, ...]
+    acceptance: Acceptance | None
+    best: BestDraftLength | None
+    predicted: Prediction | None
+
+
+def solve(options: argparse.Namespace) -> Solved:
+    """Solve for the acceptance that the options of `break-even` ask about.
+
+    Raises:
+        InputError: an option that is wrong, or a pair that does not fit into the machine.
+    """
     choice = machine_options.chosen_machine(options)
     machine = choice.profile.machine
     target, draft = shared.load_pair(options, machine)
@@ -43,15 +84,33 @@ def execute(options: argparse.Namespace) -> int:
     length = shared.read_draft_length(options)
     lengths = DEFAULT_LENGTHS if length is None else (length,)
     never = Acceptance(by_position=(0.0,))
-    drafted = Speculative(draft=draft, draft_length=1, acceptance=never)
-    costs = round_costs(drafted, target, machine, context=context, draft_lengths=lengths)
+    strategy = Speculative(draft=draft, draft_length=1, acceptance=never)
+    costs = round_costs(strategy, target, machine, context=context, draft_lengths=lengths)
     acceptance = shared.read_acceptance(options, length)
-    rows = break_even_rows(costs)
     best = predicted = None
     if acceptance is not None:
         best = best_draft_length(costs, acceptance)
-        strategy = drafted.with_length(best.draft_length).with_acceptance(acceptance)
+        strategy = strategy.with_length(best.draft_length).with_acceptance(acceptance)
         predicted = predict(strategy, target, choice.profile, context=context)
+    return Solved(
+        choice=choice,
+        target=target,
+        draft=draft,
+        context=context,
+        strategy=strategy,
+        costs=costs,
+        rows=tuple(break_even_rows(costs)),
+        acceptance=acceptance,
+        best=best,
+        predicted=predicted,
+    )
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Solve and print."""
+    found = solve(options)
+    choice, target, draft, context = found.choice, found.target, found.draft, found.context
+    machine, best, predicted = choice.profile.machine, found.best, found.predicted
     if options.json:
         document: dict[str, object] = {
             "target": target.architecture.name,
@@ -61,7 +120,7 @@ def execute(options: argparse.Namespace) -> int:
             "machine": machine.name,
             "runtime": machine.runtime,
             "context": context,
-            "break_even": [asdict(row) for row in rows],
+            "break_even": [asdict(row) for row in found.rows],
         }
         if best is not None and predicted is not None:
             document["best"] = asdict(best) | {
@@ -78,7 +137,7 @@ def execute(options: argparse.Namespace) -> int:
         f"{draft.architecture.name} {draft.weight_format.name} on {machine.chip} "
         f"({machine.runtime}), {context:g} tokens of context"
     )
-    print(as_text(rows))
+    print(as_text(found.rows))
     if best is not None and predicted is not None:
         regret = "".join(f"; k={k} loses {100 * lost:.0f} %" for k, lost in best.regret)
         print(
@@ -86,21 +145,6 @@ def execute(options: argparse.Namespace) -> int:
             f"({span(predicted.speedup_interval_90, 2)}), {predicted.verdict}{regret}"
         )
     return 0
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakEvenRow:
-    """One draft length: the acceptance it needs, its price, and the most it can give.
-
-    `round_cost` is a round after a rejection in plain tokens, `best_speedup` the speedup when
-    every draft token is accepted.
-    """
-
-    draft_length: int
-    break_even_acceptance: float | None
-    round_cost: float
-    best_speedup: float
 
 
 def break_even_rows(costs: RoundCosts) -> list[BreakEvenRow]:

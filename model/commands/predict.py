@@ -10,6 +10,7 @@ from typing import Any
 
 from model.commands import machine_options, network_options, strategy_options
 from model.commands import options as shared
+from model.commands.answer import answer
 from model.commands.prediction_json import as_json, need_json, progress_json
 from model.commands.prediction_text import (
     need_lines,
@@ -18,10 +19,6 @@ from model.commands.prediction_text import (
     refused_lines,
 )
 from model.commands.runtime_text import runtime_json, runtime_lines
-from model.commands.strategy_builders import Answerable, Question, Refused
-from model.prediction.memory import check_fits
-from model.prediction.need import Need
-from model.prediction.prediction import predict
 from model.progress.acceptance import MAX_DRAFT_LENGTH
 
 
@@ -40,32 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Predict and print."""
-    choice = machine_options.chosen_machine(options)
+    found = answer(options)
+    target, choice, context = found.target, found.choice, found.context
     profile, machine = choice.profile, choice.profile.machine
-    if options.draft is None and options.strategy is None:
-        shared.refuse_draft_options(options)
-    elif options.draft is None:
-        shared.refuse_option(options, "draft_format")
-    target, draft = shared.load_pair(options, machine)
-    target = network_options.with_settings(options, target)
-    if draft is not None and options.kv_format is not None:
-        # mlx-lm's speculative loop quantizes both caches.
-        draft = network_options.with_cache(options.kv_format, draft)
-    context = shared.read_context(options, target, draft)
-    question = Question(
-        options=options,
-        target=target,
-        draft=draft,
-        machine=machine,
-        context=context,
-        alone=strategy_options.asks_for_one(options),
-    )
-    strategy_options.check(question)
-    found = strategy_options.entries(question)
-    answers = [each for each in found if isinstance(each, Answerable)]
-    needs = [each for each in found if isinstance(each, Need)]
-    refused = [each for each in found if isinstance(each, Refused)]
-    predictions = [predict(each.strategy, target, profile, context=context) for each in answers]
     if options.json:
         document: dict[str, Any] = {
             "target": target.architecture.name,
@@ -75,16 +49,16 @@ def execute(options: argparse.Namespace) -> int:
             "context": context,
             "kv_format": options.kv_format,
             "predictions": [
-                as_json(prediction) | {"progress": progress_json(answer.published)}
-                for prediction, answer in zip(predictions, answers, strict=True)
+                as_json(prediction) | {"progress": progress_json(answered.published)}
+                for prediction, answered in zip(found.predictions, found.answerable, strict=True)
             ],
-            "needs": [need_json(each) for each in needs],
-            "refused": [asdict(each) for each in refused],
+            "needs": [need_json(each) for each in found.needs],
+            "refused": [asdict(each) for each in found.refused],
         }
         if options.runtime is not None:
             document["row_costs"] = runtime_json(target, choice.own, profile, context=context)
         print(json.dumps(document, indent=2))
-    check_fits([target], machine, context=context)
+    found.check_fits()
     if options.json:
         return 0
     if choice.note:
@@ -94,8 +68,9 @@ def execute(options: argparse.Namespace) -> int:
         f"({machine.runtime}), {context:g} tokens of context"
         + ("" if options.kv_format is None else f", cache in {options.kv_format}")
     )
-    lines = [*prediction_lines(predictions), f"constants: {profile.origin.label}"]
-    lines += progress_lines(answers) + need_lines(needs) + refused_lines(refused)
+    lines = [*prediction_lines(found.predictions), f"constants: {profile.origin.label}"]
+    lines += progress_lines(found.answerable) + need_lines(found.needs)
+    lines += refused_lines(found.refused)
     if options.runtime is not None:
         lines += runtime_lines(target, choice.own, profile, context=context)
     print("\n".join(lines))

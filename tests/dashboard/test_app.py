@@ -17,8 +17,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import tokroof
-from dashboard import present
-from dashboard.answers import Selection, answer
+from dashboard.answers import predicted, refuse_fetching
+from dashboard.figures.which_trick import which_trick
+from dashboard.selection import Selection
 from model.catalog import packaged_profile_text
 from model.errors import InputError
 from model.machine.profile_store import DEFAULT_MACHINE, choose_profile
@@ -63,7 +64,7 @@ def test_it_opens_on_an_answer_without_any_setting() -> None:
     assert not app.exception
     assert not app.error
     assert app.header[0].value == VIEWS["which_trick"]
-    assert app.markdown[0].value == present.which_trick(answer(Selection()))
+    assert app.markdown[0].value == which_trick(Selection()).sentence
     assert len(charts_of(app)) == 1
     assert any("never calibrated" in caption.value for caption in app.caption)
 
@@ -76,20 +77,19 @@ def test_each_view_keeps_the_controls_and_describes_its_chart_in_words(view: str
     assert app.header[0].value == VIEWS[view]
     assert app.slider(key="acceptance").value == 0.8
     [chart] = app.get("vega_lite_chart")
-    assert "speculative k=8" in chart.proto.alt
+    assert "speculative k=" in chart.proto.alt
 
 
 def test_a_control_changes_the_answer() -> None:
     app = opened()
     before = app.markdown[0].value
     app.slider(key="acceptance").set_value(0.9).run()
-    assert app.markdown[0].value == present.which_trick(answer(Selection(acceptance=0.9))) != before
+    assert app.markdown[0].value == which_trick(Selection(acceptance="0.9")).sentence != before
 
 
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"draft": "qwen3-0.6b"}, "vocabulary"),
         ({"target": "lama-3.1-8b"}, "did you mean llama"),
         ({"target": "llama-3.1-70b"}, "does not fit: needs"),
         ({"target": "llama-3-8b", "context": "131072"}, "beyond the 8192 tokens"),
@@ -105,8 +105,16 @@ def test_a_refusal_is_one_message_and_no_chart(settings: dict[str, str], says: s
     assert says in message.value.replace("\\", "")
 
 
-def test_a_refusal_keeps_the_controls_with_which_to_put_it_right() -> None:
+def test_a_draft_that_speaks_other_tokens_leaves_the_other_tricks() -> None:
     app = opened(draft="qwen3-0.6b")
+    assert not app.error
+    assert "qwen3-0.6b cannot draft here" in app.markdown[0].value
+    assert "vocabulary" in app.markdown[0].value
+    assert len(charts_of(app)) == 1
+
+
+def test_a_refusal_keeps_the_controls_with_which_to_put_it_right() -> None:
+    app = opened(target="llama-3.1-70b")
     app.switch_page("views/bottleneck.py").run()
     assert len(app.error) == 1
     app.selectbox(key="target").set_value("qwen3-4b").run()
@@ -114,12 +122,13 @@ def test_a_refusal_keeps_the_controls_with_which_to_put_it_right() -> None:
     assert len(charts_of(app)) == 1
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_draft_that_does_not_fit_beside_its_target_leaves_plain_decoding(view: str) -> None:
+def test_a_draft_that_does_not_fit_beside_its_target_leaves_plain_decoding() -> None:
     app = opened(target="qwen3-14b", draft="qwen3-8b")
-    app.switch_page(f"views/{view}.py").run()
     assert not app.exception
-    assert "Speculation does not fit: needs" in app.markdown[0].value
+    assert "qwen3-8b as a draft does not fit: needs" in app.markdown[0].value
+    [chart] = app.get("vega_lite_chart")
+    assert "speculative k=1 does not fit" in chart.proto.alt
+    app.switch_page("views/bottleneck.py").run()
     [chart] = app.get("vega_lite_chart")
     assert "plain" in chart.proto.alt
     assert "speculative" not in chart.proto.alt
@@ -129,7 +138,7 @@ def test_a_format_that_was_never_measured_is_a_message(home: Path) -> None:
     document = json.loads(packaged_profile_text(DEFAULT_MACHINE))
     laws = [law for law in document["laws"] if law["format"] == "affine"]
     calibrated(home, name="mine", laws=laws)
-    app = opened(draft_format="mxfp4")
+    app = opened(target_format="mxfp4")
     [message] = app.error
     assert "was never measured on mine" in message.value.replace("\\", "")
 
@@ -151,23 +160,23 @@ def test_a_machine_with_wide_activations_holds_wide_networks(home: Path) -> None
     profile = choose_profile(None).profile
     wide = load_target("llama-3.1-8b", "4bit").in_float32()
     expected = predict(Plain(), wide, profile, context=1024)
-    assert answer(Selection()).plain == expected
-    assert "4bit-s32" in answer(Selection()).where
+    assert predicted(Selection()).predictions[0] == expected
+    assert "4bit-s32" in which_trick(Selection()).where
 
 
 def test_a_new_calibration_is_seen_at_once(home: Path) -> None:
-    assert "never calibrated" in answer(Selection()).note
+    assert "never calibrated" in predicted(Selection()).choice.note
     calibrated(home, name="mine")
-    first = answer(Selection())
-    assert first.note.endswith("last calibration, mine")
+    first = predicted(Selection())
+    assert first.choice.note.endswith("last calibration, mine")
     calibrated(home, name="mine", residual_log=0.5)
-    again = answer(Selection())
-    assert again.plain.tokens_per_s == first.plain.tokens_per_s
-    assert again.plain.interval_90 != first.plain.interval_90
+    again = predicted(Selection())
+    assert again.predictions[0].tokens_per_s == first.predictions[0].tokens_per_s
+    assert again.predictions[0].interval_90 != first.predictions[0].interval_90
 
 
 def test_a_question_is_computed_once() -> None:
-    assert answer(Selection()) is answer(Selection())
+    assert predicted(Selection()) is predicted(Selection())
 
 
 def test_a_link_cannot_write_markdown_into_a_message() -> None:
@@ -176,22 +185,12 @@ def test_a_link_cannot_write_markdown_into_a_message() -> None:
     assert "\\!\\[x\\]\\(" in message.value
 
 
-def test_a_remote_model_is_fetched_only_when_the_box_is_ticked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[str] = []
-
-    def fetched(spec: str, _format: str) -> None:
-        asked.append(spec)
-        raise InputError(spec, "could not be fetched", "check the connection")
-
-    monkeypatch.setattr("dashboard.answers.load_target", fetched)
+def test_a_remote_model_is_fetched_only_when_the_box_is_ticked() -> None:
     app = opened(target="hf:some/model")
     assert len(app.error) == len(app.checkbox) == 1
-    assert asked == []
-    with pytest.raises(InputError, match="could not be fetched"):
-        answer(Selection(target="hf:some/model", fetch=True))
-    assert asked == ["hf:some/model"]
+    with pytest.raises(InputError, match="nothing is fetched unasked"):
+        refuse_fetching(Selection(target="hf:some/model"))
+    refuse_fetching(Selection(target="hf:some/model", fetch=True))
 
 
 def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

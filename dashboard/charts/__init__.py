@@ -1,0 +1,1 @@
+"""Charts: functions from rows to `alt.Chart`; no Streamlit, no state, no numbers of their own."""

@@ -1,0 +1,57 @@
+"""Every strategy on one axis of speed, with its interval, or with the range it could reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from dashboard.charts.strategies import beside, by_strategy, inline, layered
+from dashboard.rows.strategies import StrategyRow
+from dashboard.theme import BASELINE, by_colour
+
+SPEED = "Output tokens per second (tok/s)"
+
+
+def speeds(rows: Sequence[StrategyRow]) -> alt.LayerChart:
+    """A dot and its 90 % interval where a speed is predicted, a dashed range where it is not.
+
+    The dashed line is the first row, plain decoding.
+    """
+    base = alt.Chart(inline(rows))
+    speed = alt.X("tokens_per_s:Q").title(SPEED).scale(zero=True)
+    tooltip = [
+        alt.Tooltip("label:N").title("strategy"),
+        alt.Tooltip("tokens_per_s:Q").format(".1f").title("speed (tok/s)"),
+        alt.Tooltip("low_tokens_per_s:Q").format(".1f").title("from (tok/s)"),
+        alt.Tooltip("high_tokens_per_s:Q").format(".1f").title("to (tok/s)"),
+        alt.Tooltip("verdict:N"),
+    ]
+    predicted = base.transform_filter("isValid(datum.tokens_per_s)")
+    interval = predicted.mark_rule(strokeWidth=4, strokeCap="round", opacity=0.45).encode(
+        by_strategy(None),
+        alt.X("low_tokens_per_s:Q").title(SPEED),
+        alt.X2("high_tokens_per_s"),
+        by_colour(),
+        tooltip=tooltip,
+    )
+    estimate = predicted.mark_point(filled=True, size=110, opacity=1).encode(
+        by_strategy(), speed, by_colour(), tooltip=tooltip
+    )
+    unknown = base.transform_filter(
+        "!isValid(datum.tokens_per_s) && isValid(datum.low_tokens_per_s)"
+    )
+    reach = unknown.mark_rule(strokeWidth=2, strokeDash=[2, 4]).encode(
+        by_strategy(None),
+        alt.X("low_tokens_per_s:Q").title(SPEED),
+        alt.X2("high_tokens_per_s"),
+        by_colour(),
+        tooltip=[tooltip[0], *tooltip[2:]],  # it has no speed
+    )
+    plain = (
+        alt.Chart(inline(rows[:1]))
+        .mark_rule(strokeDash=[4, 4], color=BASELINE)
+        .encode(alt.X("tokens_per_s:Q").title(SPEED))
+    )
+    verdicts = beside(rows, {row.label: row.verdict for row in rows})
+    return layered(plain, interval, reach, estimate, verdicts)

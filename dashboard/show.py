@@ -1,0 +1,54 @@
+"""Puts a figure on the page: sentence, picture, how to read it, and everything to take along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+
+import streamlit as st
+
+from dashboard.figure import Figure, literally
+
+
+def show(figure: Figure) -> None:
+    """Draw a figure, with its data, its command and its cautions below it."""
+    st.markdown(figure.sentence)
+    if figure.chart is not None:
+        st.altair_chart(figure.chart, alt=figure.alternative, key=f"chart-{figure.name}")
+    st.caption(figure.reading)
+    if figure.where:
+        st.caption(literally(figure.where))
+    for caution in figure.cautions:
+        st.caption(f":material/info: {literally(caution)}")
+    with st.expander("Data, picture and command"):
+        st.caption("This call prints the same numbers:")
+        st.code(figure.command.text, language="bash", wrap_lines=True)
+        for column, (kind, (mime, made)) in zip(st.columns(4), KINDS.items(), strict=True):
+            if figure.chart is None and kind in PICTURES:
+                continue
+            column.download_button(
+                kind.upper(),
+                lambda made=made: made(figure),
+                f"{figure.name}.{kind}",
+                mime,
+                key=f"{kind}-{figure.name}",
+                on_click="ignore",  # keeping a file asks nothing new
+                width="stretch",
+            )
+        shown = figure.rows[:TABLE_ROWS]
+        st.table([asdict(row) for row in shown])  # pyright: ignore[reportUnknownMemberType]
+        if len(figure.rows) > len(shown):
+            st.caption(f"The first {len(shown)} of {len(figure.rows)} rows; the files hold all.")
+
+
+KINDS: Mapping[str, tuple[str, Callable[[Figure], str | bytes]]] = {
+    "csv": ("text/csv", Figure.as_csv),
+    "json": ("application/json", Figure.as_json),
+    "svg": ("image/svg+xml", Figure.as_svg),
+    "png": ("image/png", Figure.as_png),
+}
+"""What of a figure can be kept as a file: made when it is asked for, not before."""
+
+PICTURES = ("svg", "png")
+TABLE_ROWS = 60
+"""A table on the page holds so many rows; the files hold all."""

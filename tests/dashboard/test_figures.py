@@ -1,0 +1,91 @@
+"""Every figure is a valid picture of its own rows, with units, words, and a command that works."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import altair as alt
+import pytest
+
+import tokroof
+from dashboard.figure import Figure, plainly
+from dashboard.figures.bottleneck import bottleneck
+from dashboard.figures.which_trick import which_trick
+from dashboard.selection import Selection
+from tests.dashboard.drawn import encodings
+
+UNIT = re.compile(r" \([^()]+\)$")
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "which-trick": lambda: which_trick(Selection()),
+    "which-trick, no draft": lambda: which_trick(Selection(draft="")),
+    "which-trick, draft too large": lambda: which_trick(
+        Selection(target="qwen3-14b", draft="qwen3-8b")
+    ),
+    "bottleneck": lambda: bottleneck(Selection()),
+    "bottleneck, published": lambda: bottleneck(
+        Selection(target="qwen3-8b", draft="", task="code", context=4096)
+    ),
+}
+"""Each figure as a few selections make it."""
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A home without calibrations, whoever runs the tests."""
+    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
+
+
+@pytest.fixture(params=FIGURES)
+def figure(request: pytest.FixtureRequest) -> Figure:
+    return FIGURES[request.param]()
+
+
+def test_a_chart_is_valid_and_draws_what_its_rows_hold(figure: Figure) -> None:
+    if figure.chart is None:
+        pytest.skip("nothing to draw")
+    spec = figure.chart.to_dict()
+    assert alt.Chart.from_json(json.dumps(spec)).to_dict() == spec
+    drawn = list(encodings(spec))
+    assert drawn
+    for channel, encoding, rows in drawn:
+        assert rows
+        assert any(encoding["field"] in row for row in rows), encoding
+        if encoding.get("type") == "quantitative" and encoding.get("title"):
+            assert UNIT.search(encoding["title"]), (channel, encoding)
+    titled = {channel for channel, encoding, _ in drawn if encoding.get("title")}
+    assert {"x", "y"} & titled
+
+
+def test_the_answer_is_said_in_words_for_who_cannot_see_the_picture(figure: Figure) -> None:
+    assert figure.sentence
+    assert figure.chart is None or len(figure.alternative) > 20
+    assert "nan" not in f"{figure.sentence} {figure.alternative}".lower().split()
+    assert "None" not in f"{figure.sentence} {figure.alternative}".split()
+
+
+def test_the_data_can_be_taken_along(figure: Figure) -> None:
+    read = list(csv.DictReader(io.StringIO(figure.as_csv())))
+    assert len(read) == len(figure.rows)
+    document = json.loads(figure.as_json())
+    assert document["sentence"] == plainly(figure.sentence)
+    assert document["rows"] == json.loads(json.dumps([asdict(row) for row in figure.rows]))
+
+
+def test_the_command_is_one_that_runs(figure: Figure, capsys: pytest.CaptureFixture[str]) -> None:
+    program, *words = shlex.split(figure.command.text)
+    assert program == "tokroof"
+    assert tokroof.main(words) == 0, capsys.readouterr().err
+
+
+def test_a_picture_can_be_kept() -> None:
+    figure = which_trick(Selection())
+    assert figure.as_svg().startswith("<svg")
+    assert figure.as_png().startswith(b"\x89PNG")
