@@ -1,11 +1,12 @@
 """How llama.cpp stores weights: bits per weight by type, as formats the cost model can price.
 
 A type packs blocks of 32 or 256 weights (`ggml-common.h` of llama.cpp): q4_0 is 18 bytes for 32,
-q8_0 34 for 32, q4_K 144 for 256, q6_K 210 for 256. A file of a `_M` kind mixes types: half of the
-value and down projections have more bits. The means below leave head and embedding out and were
-derived from the bits per weight of whole Llama-3.1-8B files (`tools/quantize/README.md`: Q4_K_M
-4.8944, Q5_K_M 5.7036, Q3_K_M 3.9960, Q2_K 3.1593, IQ2_XXS 2.3824), whose head has 6.5625 bits and
-whose embedding the type's own. They hold for layers in the proportions of Llama's, and not for
+q8_0 34 for 32, q4_K 144 for 256, q6_K 210 for 256, iq2_xxs 66 for 256. A file of a `_M` kind mixes
+types: half of the value and down projections have more bits. The means below leave head and
+embedding out and were derived from the bits per weight of whole Llama-3.1-8B files
+(`tools/quantize/README.md`: Q4_K_M 4.8944, Q5_K_M 5.7036, Q3_K_M 3.9960, Q2_K 3.1593, IQ2_XXS
+2.3824), whose head has 6.5625 bits and whose embedding the type's own. They hold for layers in the
+proportions of Llama's, and not for
 files whose maker chose types by hand (`UD-...`), which only their stated size can tell.
 """
 
@@ -28,6 +29,7 @@ BITS_PER_WEIGHT = {
     "iq4_xs": 4.25,
     "q3_k": 3.4375,
     "q2_k": 2.625,
+    "iq2_xxs": 2.0625,
     "q5_k_m": 5.65,
     "q4_k_m": 4.80,
     "q4_k_s": 4.54,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import final
 
@@ -17,20 +18,23 @@ from calibrate.published.evidence import format_map, name_map
 from calibrate.published.gguf import packed, stored_format
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
-from calibrate.published.runtimes import runtime_family
+from calibrate.published.runtimes import DS4, runtime_family
 from model import catalog
 from model.errors import InputError
 from model.network.architecture import Architecture
 from model.network.checkpoint import Checkpoint, Overrides
 from model.network.draft_head import DraftHead
 from model.network.head_target import load_head
+from model.network.selection import in_place
 from model.network.target import load_target
-from model.network.weight_format import WeightFormat
+from model.network.weight_format import WeightFormat, weight_format
 
 __all__ = ["Chip", "Draft", "chip_of", "draft_of", "format_of", "runtime_family", "target_of"]
 
 SIZE_TELLS_BITS = ("UD-", "Q4-class")
 """How quantizations begin whose mixture is not known, but told by the size of the file."""
+MLX = "mlx"
+"""The column of the format table for MLX's engines."""
 LEAST_BITS, MOST_BITS = 1.5, 17.0
 
 
@@ -46,11 +50,15 @@ class Draft:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAs:
-    """The formats of a quantization: of layers, of the head, and of layers outside experts."""
+    """The formats of a quantization: of layers, of the head, and of layers outside experts.
+
+    `named` are patterns of full MLX paths with formats of their own; the last that fits decides.
+    """
 
     layers: WeightFormat
     head: WeightFormat | None = None
     outside_experts: WeightFormat | None = None
+    named: tuple[tuple[str, WeightFormat], ...] = ()
 
 
 def target_of(run: PublishedRun) -> Checkpoint | Refusal:
@@ -61,7 +69,18 @@ def target_of(run: PublishedRun) -> Checkpoint | Refusal:
     stored = _stored_as(run)
     if isinstance(stored, Refusal):
         return stored
-    return _checkpoint(entry["file"], int(entry["top_k"] or 0), stored)
+    checkpoint = _checkpoint(entry["file"], int(entry["top_k"] or 0), stored)
+    return checkpoint if _kernels(run) == MLX else _as_others_hold(checkpoint, _kernels(run))
+
+
+@lru_cache(maxsize=512)
+def _as_others_hold(checkpoint: Checkpoint, kernels: str) -> Checkpoint:
+    """As llama.cpp and ds4 do: caches added to in place, ds4's in 32 bits (`ds4.c`)."""
+    return replace(
+        checkpoint,
+        architecture=in_place(checkpoint.architecture),
+        cache_format=weight_format("fp32") if kernels == DS4 else None,
+    )
 
 
 def format_of(run: PublishedRun) -> WeightFormat | Refusal:
@@ -127,11 +146,25 @@ def _other_formats(
                 for matrix in siblings.matrices
             }
             for matrix in layer.matrices:
-                if matrix.name not in routed and outside.fits(matrix.depth):
+                # A router that is a bare array is left alone by MLX and by llama.cpp.
+                if matrix.quantizes and matrix.name not in routed and outside.fits(matrix.depth):
                     yield architecture.layer_path(index, matrix), outside
         yield architecture.outer_path(architecture.embedding), outside
     if stored.head is not None and stored.head.fits(architecture.head.depth):
         yield architecture.outer_path(architecture.head), stored.head
+    for pattern, stored_as in stored.named:
+        for path in _paths(architecture):
+            if fnmatchcase(path, pattern):
+                yield path, stored_as
+
+
+def _paths(architecture: Architecture) -> Iterator[str]:
+    """The full MLX path of every matrix but the logits'."""
+    for index, layer in enumerate(architecture.layers):
+        for matrix in layer.matrices:
+            yield architecture.layer_path(index, matrix)
+    for matrix in (architecture.embedding, *architecture.entry_matrices):
+        yield architecture.outer_path(matrix)
 
 
 def _with_top_k(architecture: Architecture, top_k: int) -> Architecture:
@@ -168,8 +201,9 @@ def _named_format(kernels: str, quant: str) -> StoredAs | None:
             layers=stored_format(entry["layers"]),
             head=stored_format(entry["head"]) if entry["head"] else None,
             outside_experts=stored_format(outside) if outside else None,
+            named=tuple(_named(entry.get("named") or "")),
         )
-    if kernels != "mlx" or not quant:
+    if kernels != MLX or not quant:
         return None
     try:
         return StoredAs(layers=stored_format(quant.lower()))
@@ -177,9 +211,17 @@ def _named_format(kernels: str, quant: str) -> StoredAs | None:
         return None
 
 
+def _named(patterns: str) -> Iterator[tuple[str, WeightFormat]]:
+    """Patterns of paths and their formats, from `pattern=format` with blanks between."""
+    for each in patterns.split():
+        pattern, _, name = each.partition("=")
+        yield pattern, stored_format(name)
+
+
 def _kernels(run: PublishedRun) -> str:
     """The column of the format table that a run reads."""
-    return "llama.cpp" if run.runtime.lower().startswith("llama.cpp") else "mlx"
+    runtime = run.runtime.lower()
+    return next((each for each in (DS4, "llama.cpp") if runtime.startswith(each)), MLX)
 
 
 def _target_entry(run: PublishedRun) -> Mapping[str, str] | Refusal:

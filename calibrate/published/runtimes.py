@@ -22,6 +22,8 @@ MLX_ENGINES = (
     *("vllm-mlx", "mtplx", "lightning-mlx", "omlx", "unsloth mlx"),
 )
 """How the names of engines begin that run MLX's kernels."""
+DS4 = "ds4"
+"""An engine for DeepSeek V4 that runs kernels of its own, written after those of llama.cpp."""
 OWN_KERNELS = ("multi-row attention kernel", "small-m verify kernel", "rowexact")
 
 _STATED_MLX = re.compile(r"(?<![\w-])mlx ~?(\d+)\.(\d+)")
@@ -31,7 +33,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?(?:/(\d{2}))?)?(\+| thread; 
 def runtime_family(run: PublishedRun) -> str | Refusal:
     """`mlx-0.30` to `mlx-0.32` or `llama.cpp`; on other back ends with their name behind it."""
     name = f"{run.runtime} {run.runtime_version}".lower()
-    if run.runtime.lower().startswith("llama.cpp"):
+    if run.runtime.lower().startswith(("llama.cpp", DS4)):
         return f"llama.cpp{_back_end(run, name)}"
     if not run.runtime.lower().startswith(MLX_ENGINES):
         return Refusal(reason=Reason.UNKNOWN_RUNTIME, text=run.runtime or "not stated")

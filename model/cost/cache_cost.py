@@ -1,33 +1,47 @@
 r"""The price of the past in a pass: reading caches and states, and making room for more.
 
-Attention in 16 bits is one fused kernel that obeys a row law with the cache as its matrix. Three
+Attention in 16 bits is one fused kernel that obeys a row law with the cache as its matrix. Four
 things are not that kernel:
 
 * A quantized cache (`mlx_lm` with `kv_bits`) is read by two quantized products for each query
   head, so the query heads of a group each read the keys and values they share.
 * A latent cache is attended to directly by one row; several rows unfold it first, at the price of
   a product whose rows are the cached tokens (:class:`model.network.mixer.LatentAttention`).
+* Attention over a selection reads an indexer's keys, then what was chosen. Each of several rows
+  chooses for itself and so is a pass over the cache of its own: mlx-vlm takes them one by one.
 * A cache grows by copying itself: mlx-lm allocates 256 tokens at a time, and every time the whole
   of a layer's cache is read and written, which is
 
 .. math:: t_{growth} = \frac{2\, \text{bytes}}{256\, B} \text{ per token}
 
-Sources: mlx-lm 0.32.2, `models/base.py` and `models/cache.py`. The first two prices are derived
+A compressed pool is copied whenever an entry is added (mlx-vlm 0.7.10, `PoolingCache`).
+
+Sources: mlx-lm 0.32.2, `models/base.py` and `models/cache.py`. The first three prices are derived
 from the kernels' own laws and were not measured as a whole.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from model.cost.weight_cost import siblings_time
 from model.machine.machine import Machine
-from model.machine.row_law import Product, ProductTime
+from model.machine.row_law import Product, ProductTime, RowLaw
 from model.network.checkpoint import Checkpoint
 from model.network.matrix import Siblings
-from model.network.mixer import AbstractMixer, Attention, LatentAttention, MixerKind, Recurrence
+from model.network.mixer import (
+    AbstractMixer,
+    Attention,
+    CacheRead,
+    LatentAttention,
+    MixerKind,
+    Recurrence,
+)
+from model.network.selection import SelectedAttention
 from model.units import Quantity
 
 GROWTH_TOKENS = 256
@@ -60,6 +74,9 @@ def cache_times(
                 unfolding = siblings_time(machine, alone, formats, np.maximum(1, unfolded_rows))
                 times.append((count, unfolding))
         times.append((count, past_time(checkpoint, machine, mixer, rows, context, sequences)))
+        if isinstance(mixer, SelectedAttention) and mixer.indexer is not None:
+            read = mixer.indexer.read(context, checkpoint.cache_element_bytes)
+            times.append((count, chosen_time(machine, mixer, read, rows, sequences)))
     return times
 
 
@@ -82,6 +99,15 @@ def past_time(
             read_bytes=sequences * read_bytes, depth=rows * depth, columns=sequences * columns
         )
         return machine.attention.time(state, 1)
+    if isinstance(mixer, SelectedAttention):
+        several = np.greater(rows, 1)
+        chosen = mixer.chosen_read(context, width)
+        read = CacheRead(
+            read_bytes=np.where(several, chosen.read_bytes, read_bytes),
+            depth=np.where(several, chosen.depth, depth),
+            columns=columns,
+        )
+        return chosen_time(machine, mixer, read, rows, sequences)
     if isinstance(mixer, LatentAttention) and mixer.unfolding is not None:
         unfolded = mixer.unfolded_read(context, width)
         several = np.greater(rows, 1)
@@ -93,12 +119,52 @@ def past_time(
     return law.time(cache, rows)
 
 
+def chosen_time(
+    machine: Machine,
+    mixer: SelectedAttention,
+    read: CacheRead,
+    rows: Quantity,
+    sequences: int,
+) -> ProductTime:
+    """Rows that go over the past one after the other, each as a row alone would."""
+    group, head_dim = kernel_key(mixer)
+    law = machine.attention_law(query_heads_per_kv_head=group, head_dim=head_dim)
+    alone = with_arithmetic(law).time(
+        Product(
+            read_bytes=sequences * read.read_bytes,
+            depth=read.depth,
+            columns=sequences * read.columns,
+        ),
+        1,
+    )
+    return ProductTime(
+        memory_s=rows * alone.memory_s,
+        arithmetic_s=rows * alone.arithmetic_s,
+        total_s=rows * alone.total_s,
+    )
+
+
+def with_arithmetic(law: RowLaw) -> RowLaw:
+    """A law whose first kernel has a rate of arithmetic, where need be the one of the next.
+
+    Timings of ordinary heads say nothing of it: a row of theirs is bound by memory. Here dozens
+    of heads share one key, so that each number read is multiplied a hundred times.
+    """
+    first, *others = law.regimes
+    rates = [each.flops_per_s for each in others if np.all(np.isfinite(each.flops_per_s))]
+    if np.all(np.isfinite(first.flops_per_s)) or not rates:
+        return law
+    return replace(law, regimes=(replace(first, flops_per_s=rates[0]), *others))
+
+
 def kernel_key(mixer: AbstractMixer) -> tuple[int, int]:
     """Query heads to each cached head, and its width: what an attention kernel is chosen by."""
     if isinstance(mixer, Attention):
         return mixer.query_heads // mixer.kv_heads, mixer.head_dim
     if isinstance(mixer, LatentAttention):
         return mixer.query_heads, mixer.latent_dim
+    if isinstance(mixer, SelectedAttention):
+        return mixer.query_heads // mixer.kv_heads, mixer.head_columns // 2
     raise AssertionError("a state is not read by an attention kernel")
 
 
@@ -132,25 +198,40 @@ def growth_s(
     A state never grows, nor does the cache of a machine whose attention is not bound by memory.
     """
     bytes_per_token: Quantity = 0.0
-    for window, kept_bytes in growing_caches(checkpoint):
+    for window, kept_bytes, copied_after in growing_caches(checkpoint):
         growing = 1.0 if window is None else np.less_equal(context, window)
-        bytes_per_token = bytes_per_token + kept_bytes * growing
+        bytes_per_token = bytes_per_token + kept_bytes * growing / copied_after
     bandwidth = machine.attention.regimes[0].bandwidth_bytes_per_s
-    copied_bytes = 2.0 * sequences * bytes_per_token * context
-    return copied_bytes / (GROWTH_TOKENS * bandwidth)
+    return 2.0 * sequences * bytes_per_token * context / bandwidth
 
 
 @lru_cache(maxsize=256)
-def growing_caches(checkpoint: Checkpoint) -> tuple[tuple[int | None, float], ...]:
-    """Bytes that a token adds to the caches of each window, of all layers together."""
-    bytes_by_window: dict[int | None, float] = {}
+def growing_caches(checkpoint: Checkpoint) -> tuple[tuple[int | None, float, int], ...]:
+    """Bytes that a token adds in all layers, by window and by the tokens that a copy lasts."""
+    bytes_by_cache: dict[tuple[int | None, int], float] = {}
     for layer, repeats, _ in checkpoint.layer_kinds:
         mixer = layer.mixer
         if mixer is None or mixer.kind is MixerKind.RECURRENT:
             continue
-        window = mixer.window if isinstance(mixer, Attention) else None
-        element_bytes = checkpoint.cache_element_bytes
-        of_layer = mixer.kept_bytes(1, element_bytes) - mixer.state_bytes(element_bytes)
         count = checkpoint.architecture.loops * repeats
-        bytes_by_window[window] = bytes_by_window.get(window, 0.0) + count * float(of_layer)
-    return tuple(bytes_by_window.items())
+        for window, copied_after, added_bytes in _added(mixer, checkpoint.cache_element_bytes):
+            key = window, copied_after
+            bytes_by_cache[key] = bytes_by_cache.get(key, 0.0) + count * added_bytes
+    return tuple((window, added, after) for (window, after), added in bytes_by_cache.items())
+
+
+def _added(mixer: AbstractMixer, element_bytes: float) -> Iterator[tuple[int | None, int, float]]:
+    """Window, tokens that a copy lasts, and bytes of a token, of each cache of a layer."""
+    if not isinstance(mixer, SelectedAttention):
+        window = mixer.window if isinstance(mixer, Attention) else None
+        of_layer = mixer.kept_bytes(1, element_bytes) - mixer.state_bytes(element_bytes)
+        yield window, GROWTH_TOKENS, float(of_layer)
+        return
+    if mixer.window:
+        yield mixer.window, GROWTH_TOKENS, mixer.entry_elements * element_bytes
+    whole = mixer.growing_elements_per_token
+    for elements, tokens in mixer.pools():
+        whole -= elements
+        if mixer.copies_pools:
+            yield None, tokens, elements * element_bytes
+    yield None, GROWTH_TOKENS, whole * element_bytes

@@ -241,12 +241,14 @@ class Checkpoint:
         matrices = (
             self.matrix_bytes(each, kind.formats[each.name]) for each in kind.layer.matrices
         )
-        return kind.layer.vector_params * self.vector_bytes + sum(matrices)
+        outside = kind.layer.vector_params + kind.layer.table_params
+        return outside * self.vector_bytes + sum(matrices)
 
     def _read_bytes(self, kind: LayerKind) -> int:
         experts = kind.layer.experts
         unread = 0 if experts is None else experts.num_experts - experts.top_k
-        return self._layer_bytes(kind) - unread * self.expert_bytes(kind)
+        tables = kind.layer.table_params * self.vector_bytes
+        return self._layer_bytes(kind) - tables - unread * self.expert_bytes(kind)
 
 
 def _widened(stored_as: WeightFormat) -> WeightFormat:

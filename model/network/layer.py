@@ -52,8 +52,9 @@ class Layer:
 
     Either half may be absent: some networks stack them one by one, and a draft that skips
     sublayers lacks some. `vector_params` counts the numbers outside matrices (norms, attention
-    sinks, decay rates), which stay in the activation dtype. A shared expert is dense, so it
-    stands among the siblings of the MLP.
+    sinks, decay rates), which stay in the activation dtype, and `table_params` those of tables of
+    which a token takes a few (biases by position, experts by token). A shared expert is dense, so
+    it stands among the siblings of the MLP.
     """
 
     mixer: AbstractMixer | None = None
@@ -61,6 +62,7 @@ class Layer:
     mlp_siblings: tuple[Siblings, ...] = ()
     experts: Experts | None = None
     vector_params: int
+    table_params: int = 0
 
     @property
     def has_mlp(self) -> bool:
@@ -99,7 +101,8 @@ class Layer:
     @property
     def params(self) -> int:
         """Everything stored."""
-        return self.vector_params + sum(matrix.params for matrix in self.matrices)
+        outside = self.vector_params + self.table_params
+        return outside + sum(matrix.params for matrix in self.matrices)
 
     @property
     def unselected_params(self) -> int:

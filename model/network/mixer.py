@@ -35,6 +35,8 @@ class MixerKind(Enum):
     """Keys and values of the last `window` tokens."""
     LATENT = "latent"
     """A compressed vector of every token."""
+    SELECTED = "selected"
+    """A vector of every few tokens, of which some are chosen (:mod:`model.network.selection`)."""
     RECURRENT = "recurrent"
     """A state of fixed size."""
 
@@ -59,11 +61,11 @@ class AbstractMixer(ABC):
         """What it keeps."""
 
     @abstractmethod
-    def kv_elements_per_token(self) -> int:
+    def kv_elements_per_token(self) -> float:
         """Numbers that attention needs of each token; 0 where another layer keeps them."""
 
     @abstractmethod
-    def cached_elements_per_token(self) -> int:
+    def cached_elements_per_token(self) -> float:
         """Numbers that mlx-lm keeps and reads of each token: at least those attention needs."""
 
     @abstractmethod

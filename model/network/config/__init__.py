@@ -15,10 +15,12 @@ from model.network.config import (
     bailing,
     biased_routing,
     convolution,
+    deepseek_v4,
     delta,
     diffusion_lm,
     gemma,
     gemma4,
+    glm5_next,
     gpt2,
     latent,
     llama,
@@ -29,6 +31,7 @@ from model.network.config import (
     olmo,
     phi,
     qwen,
+    qwen4_exp,
     untied_llama,
 )
 from model.network.config.blocks import Network
@@ -40,6 +43,7 @@ FAMILIES: dict[str, Callable[[Fields], Network]] = {
     "bailing_hybrid": bailing.bailing_hybrid,
     "deepseek_v2": latent.deepseek_v2,
     "deepseek_v3": latent.deepseek_v3,
+    "deepseek_v4": deepseek_v4.deepseek_v4,
     "diffusion_gemma": diffusion_lm.diffusion_gemma,
     "gemma": gemma.gemma,
     "gemma2": gemma.gemma2,
@@ -50,6 +54,7 @@ FAMILIES: dict[str, Callable[[Fields], Network]] = {
     "gemma4_unified": gemma4.gemma4,
     "glm4_moe": biased_routing.glm4_moe,
     "glm4_moe_lite": latent.glm4_moe_lite,
+    "glm5_next": glm5_next.glm5_next,
     "gpt2": gpt2.gpt2,
     "gpt_oss": mixture.gpt_oss,
     "hy_v3": biased_routing.hy_v3,
@@ -82,6 +87,7 @@ FAMILIES: dict[str, Callable[[Fields], Network]] = {
     "qwen3_next": delta.qwen3_next,
     "qwen3_vl": qwen.qwen3_vl,
     "qwen3_vl_moe": mixture.qwen3_vl_moe,
+    "qwen4_exp": qwen4_exp.qwen4_exp,
     "smollm3": llama.llama,
 }
 """What reads each `model_type`."""

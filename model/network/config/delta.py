@@ -83,13 +83,13 @@ def _network(
     """The layers in order; `inputs` name what the delta net's input matrices hold side by side."""
     hidden = fields.size("hidden_size")
     interval = fields.size("full_attention_interval", 4)  # transformers and mlx-lm
-    attention, delta = _attention(fields, head_dim), _delta_net(fields, inputs)
+    attention, delta = gated_attention(fields, head_dim), delta_net(fields, inputs)
     dense: tuple[Siblings, ...] = ()
     shared, experts = (), None
     if not all(sparse_at):
         dense = gated_mlp(hidden, fields.size("intermediate_size"))
     if any(sparse_at):
-        shared = _shared_expert(fields)
+        shared = shared_expert(fields)
         experts = routed_experts(
             fields,
             total_key="num_experts",
@@ -112,7 +112,8 @@ def _network(
     )
 
 
-def _attention(fields: Fields, head_dim: int | None) -> Layer:
+def gated_attention(fields: Fields, head_dim: int | None) -> Layer:
+    """Attention whose queries stand beside an output gate of the same width, without its MLP."""
     hidden = fields.size("hidden_size")
     attention = full_attention(fields, head_dim=head_dim)
     bias = fields.flag("attention_bias", False)  # transformers and mlx-lm
@@ -126,7 +127,12 @@ def _attention(fields: Fields, head_dim: int | None) -> Layer:
     )
 
 
-def _delta_net(fields: Fields, inputs: tuple[str, ...]) -> Layer:
+def delta_net(fields: Fields, inputs: tuple[str, ...]) -> Layer:
+    """A gated delta net without its MLP; `inputs` name what its matrices hold side by side.
+
+    Raises:
+        InputError: the value heads are no multiple of the key heads.
+    """
     hidden, kernel = fields.size("hidden_size"), fields.size("linear_conv_kernel_dim")
     key_heads = fields.size("linear_num_key_heads")
     heads = fields.size("linear_num_value_heads")
@@ -162,7 +168,7 @@ def _delta_net(fields: Fields, inputs: tuple[str, ...]) -> Layer:
     )
 
 
-def _shared_expert(fields: Fields) -> tuple[Siblings, Siblings]:
+def shared_expert(fields: Fields) -> tuple[Siblings, Siblings]:
     """The expert that every token passes; mlx-lm keeps its gate of one column in 8 bits."""
     hidden, inner = fields.size("hidden_size"), fields.size("shared_expert_intermediate_size")
     gate_up, down = gated_mlp(hidden, inner, module="mlp.shared_expert")

@@ -115,9 +115,11 @@ def query_rank(fields: Fields) -> int | None:
     return fields.size("q_lora_rank")
 
 
-def shared_experts(hidden: int, inner: int) -> tuple[Siblings, Siblings]:
+def shared_experts(
+    hidden: int, inner: int, *, module: str = "mlp.shared_experts"
+) -> tuple[Siblings, Siblings]:
     """The experts that every token passes, as the one MLP that they are together."""
-    gate_up, down = gated_mlp(hidden, inner, module="mlp.shared_experts")
+    gate_up, down = gated_mlp(hidden, inner, module=module)
     return replace(gate_up, name="shared_gate_up"), replace(down, name="shared_down")
 
 

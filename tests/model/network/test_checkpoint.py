@@ -315,6 +315,7 @@ def test_selecting_every_expert_is_a_dense_network(name: str, format_name: str) 
         found.matrix_bytes(table, found.matrix_format(network.outer_path(table), table))
         for table in network.lookups
     )
+    looked_up += found.vector_bytes * sum(layer.table_params for layer in layers)
     gathered = looked_up + (0 if network.tied else found.embedding_bytes)
     assert dense.weight_bytes_per_token == dense.total_bytes - gathered
     assert dense.total_bytes == found.total_bytes
