@@ -147,8 +147,9 @@ def chosen_time(
 def with_arithmetic(law: RowLaw) -> RowLaw:
     """A law whose first kernel has a rate of arithmetic, where need be the one of the next.
 
-    Timings of ordinary heads say nothing of it: a row of theirs is bound by memory. Here dozens
-    of heads share one key, so that each number read is multiplied a hundred times.
+    Timings of ordinary heads do not tell one: memory binds a row of theirs. Here dozens of heads
+    share a key, so that each number read is multiplied a hundred times, and MLX makes them the
+    rows of one product (mlx 0.32.1, `fast.cpp`, and `matmul.cpp`, which collapses them).
     """
     first, *others = law.regimes
     rates = [each.flops_per_s for each in others if np.all(np.isfinite(each.flops_per_s))]

@@ -105,12 +105,12 @@ def _attention(fields: Fields, streams: HyperConnections, ratio: int) -> Layer:
 
 
 def _compressing(layer: Layer, module: str, ratio: int, width: int, hidden: int) -> Layer:
-    """The layer with what makes one entry of `width` numbers of `ratio` tokens."""
+    """The layer with what makes one entry of `width` numbers of `ratio` tokens, before its end."""
     columns = width * (2 if ratio == OVERLAPPING else 1)
     pair = tuple(_matrix(f"{module}.{name}", columns, hidden) for name in ("wkv", "wgate"))
     return replace(
         layer,
-        mixer_siblings=(*layer.mixer_siblings, Siblings(name=module, matrices=pair)),
+        mixer_siblings=_before_output(layer, Siblings(name=module, matrices=pair)),
         vector_params=layer.vector_params + width,
         table_params=layer.table_params + ratio * columns,
     )
@@ -124,7 +124,13 @@ def _indexing(fields: Fields, layer: Layer, ratio: int) -> Layer:
     weights = Siblings(
         name="index_weights", matrices=(_matrix("indexer.weights_proj", heads, hidden),)
     )
-    return replace(layer, mixer_siblings=(*layer.mixer_siblings, queries, weights))
+    return replace(layer, mixer_siblings=_before_output(layer, queries, weights))
+
+
+def _before_output(layer: Layer, *added: Siblings) -> tuple[Siblings, ...]:
+    """The layer's matrices with these ahead of the two of the output."""
+    *others, down, out = layer.mixer_siblings
+    return (*others, *added, down, out)
 
 
 def _indexer(fields: Fields, ratio: int) -> Indexer:

@@ -55,6 +55,36 @@ def test_files_of_llama_cpp_have_their_size(target: str, quant: str, gigabytes: 
     assert known(target_of(run)).total_bytes / 1e9 == pytest.approx(gigabytes, rel=0.015)
 
 
+@pytest.mark.parametrize(
+    ("quant", "file_bytes"),
+    [
+        ("q2", 86_720_111_488),  # as github:antirez/ds4 issue 768 states its file
+        ("q4", 157_001.67 * 2**20),  # as issue 726 shows what was mapped
+    ],
+)
+def test_files_of_ds4_have_their_size(quant: str, file_bytes: float) -> None:
+    """Five types in one file, to 0.02 %: what is left is metadata, and norms in 32 bits."""
+    run = published(target_model="DeepSeek-V4-Flash", quant=quant, runtime="ds4 (Metal)")
+    assert known(target_of(run)).total_bytes == pytest.approx(file_bytes, rel=2e-4)
+
+
+def test_ds4_holds_its_caches_in_32_bits_and_has_kernels_of_its_own() -> None:
+    run = published(target_model="DeepSeek-V4-Flash", quant="q2", runtime="ds4 (Metal)")
+    target = known(target_of(run))
+    assert target.cache_element_bytes == 4
+    assert refused(runtime_family(run)) is Reason.UNKNOWN_RUNTIME
+    under_mlx = published(target_model="DeepSeek-V4-Flash", quant="4bit")
+    assert known(target_of(under_mlx)).cache_element_bytes == 2
+
+
+def test_a_mixture_in_two_formats_leaves_bare_routers_alone() -> None:
+    run = published(target_model="GLM-5.3-Flash", quant="mixed 4-bit MoE / 8-bit")
+    formats = known(target_of(run)).layer_formats(5)
+    assert formats["mlp.switch_mlp.down_proj"].name == "4bit"
+    assert formats["mlp.shared_experts.down_proj"].name == "8bit"
+    assert formats["mlp.gate"].name == formats["attn_hc.fn"].name == "bf16"
+
+
 def test_a_quantization_belongs_to_its_runtime() -> None:
     assert known(format_of(published(quant="Q8_0", runtime="llama.cpp"))).bits_per_weight == 8.5
     assert known(format_of(published(quant="8bit"))).bits_per_weight == 8.5
@@ -85,7 +115,7 @@ def test_fewer_experts_are_fewer_bytes() -> None:
     [
         ({"target_model": "nobody-7b"}, Reason.UNKNOWN_TARGET),
         ({"target_model": ""}, Reason.UNKNOWN_TARGET),
-        ({"target_model": "DeepSeek-V4-Flash"}, Reason.UNKNOWN_TARGET),
+        ({"target_model": "two models (not named in the article)"}, Reason.UNKNOWN_TARGET),
         ({"quant": "AWQ INT4"}, Reason.UNKNOWN_FORMAT),
         ({"quant": ""}, Reason.UNKNOWN_FORMAT),
     ],

@@ -38,8 +38,9 @@ EVERYTHING = {**LLAMA, **EXPERTS, "sliding_window": 64, "num_kv_shared_layers": 
 VISION = ("gemma3", "mistral3", "qwen3_vl", "qwen3_vl_moe")
 ROUTERS_IN_8_BITS = {
     *("diffusion_gemma", "gemma4", "gpt_oss", "lfm2_moe", "minimax_m2"),
-    *("qwen3_5_moe", "qwen3_moe", "qwen3_next", "qwen3_vl_moe"),
+    *("qwen3_5_moe", "qwen3_moe", "qwen3_next", "qwen3_vl_moe", "qwen4_exp"),
 }
+HYPER_CONNECTED = ("deepseek_v4", "glm5_next", "qwen4_exp")
 
 
 def read(config: Mapping[str, object], **changes: object) -> Architecture:
@@ -93,7 +94,10 @@ def test_every_mixer_reads_the_hidden_state_and_writes_it(model_type: str) -> No
             assert layer.has_mlp
             continue
         first, last = layer.mixer_siblings[0], layer.mixer_siblings[-1]
-        assert {matrix.depth for matrix in first.matrices} == {architecture.hidden_size}
+        # Hyper-connections read several streams, each as wide as the hidden state.
+        streams = 4 if model_type in HYPER_CONNECTED else 1
+        depths = {matrix.depth for matrix in first.matrices}
+        assert depths <= {architecture.hidden_size, streams * architecture.hidden_size}
         assert last.columns == architecture.hidden_size
 
 
@@ -253,9 +257,9 @@ def test_a_mixture_may_have_dense_layers() -> None:
             "toy.json: model_type: is missing; give a name in quotes",
         ),
         (
-            {"model_type": "qwen4_exp"},
-            "toy.json: model_type = 'qwen4_exp': is not a known architecture; "
-            "the nearest known are qwen3_next, qwen3_moe, qwen2_moe",
+            {"model_type": "qwen3_omni_moe"},
+            "toy.json: model_type = 'qwen3_omni_moe': is not a known architecture; "
+            "the nearest known are qwen3_5_moe, qwen3_moe, qwen3_vl_moe",
         ),
         (
             {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 5},
