@@ -6,8 +6,8 @@ types: half of the value and down projections have more bits. The means below le
 embedding out and were derived from the bits per weight of whole Llama-3.1-8B files
 (`tools/quantize/README.md`: Q4_K_M 4.8944, Q5_K_M 5.7036, Q3_K_M 3.9960, Q2_K 3.1593, IQ2_XXS
 2.3824), whose head has 6.5625 bits and whose embedding the type's own. They hold for layers in the
-proportions of Llama's, and not for
-files whose maker chose types by hand (`UD-...`), which only their stated size can tell.
+proportions of Llama's, and not for files whose maker chose types by hand (`UD-...`), which only
+their stated size can tell.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ while memory keeps everything.
 Sources: DeepSeek V3.2 (arXiv 2512.02556) for the indexer; the code of mlx-vlm 0.7.10, whose
 `deepseek_v4`, `glm5_next` and `qwen4_exp` are the only ones for MLX (mlx-lm 0.32.2 has none of the
 three), for what moves in memory. The tokens that wait to become an entry (fewer than
-`tokens_per_entry`, twice that in DeepSeek V4) are left out, as is the sort that finds the best.
+`tokens_per_entry`, twice that in DeepSeek V4) are left out, as are the sort that finds the best
+and the gathered copy of what was chosen. Other runtimes score in one kernel (:func:`in_place`).
 """
 
 from __future__ import annotations

@@ -263,6 +263,7 @@ TOYS = {
 NOT_RUN_BY_MLX_LM = frozenset(
     {
         *("k2_horizon", "llada2_moe", "diffusion_gemma"),  # mlx-vlm runs these
+        *("deepseek_v4", "glm5_next", "qwen4_exp"),  # mlx-vlm does
         *("Dream", "hy_v3", "llada"),  # nothing on MLX does
         "olmo",  # its module reads other keys, and only where `hf_olmo` is installed
     }
