@@ -39,7 +39,7 @@ EXPLANATIONS = {
     Reason.NO_PROFILE: "no profile of this chip under this runtime",
     Reason.UNKNOWN_DRAFT: "the draft is not named, or its shape is not shipped",
     Reason.NO_DRAFT_LENGTH: "the number of drafted tokens is not stated, or varies",
-    Reason.TREE_DRAFT: "several drafts a round share one pass, which is not priced",
+    Reason.TREE_DRAFT: "several drafts a round share one pass, and nobody says how many",
     Reason.NO_PROGRESS: "neither tokens per pass nor acceptance is stated",
     Reason.UNLABELLED_ACCEPTANCE: "nobody says what the acceptance counts",
     Reason.IMPOSSIBLE_PROGRESS: "no acceptance gives these tokens per pass at this draft length",

@@ -8,6 +8,8 @@ it really drafted in a round,
 .. math:: k = \frac{E - 1}{\text{accepted} / \text{drafted}}
 
 and that mean, rounded, is the draft length that is priced. Other runs are taken to draft all k.
+ReDrafter's k and tokens per pass count otherwise (:mod:`calibrate.published.beams`); of several
+beams the acceptance is that of the best.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from calibrate.published.beams import beam_run
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
 from model.errors import InputError
@@ -34,7 +37,8 @@ COUNTED: Final[Mapping[str, Measure]] = {
 CUT_SHORT = 0.95
 """Below this share of k the two numbers of a run differ by more than rounding."""
 OF_CHAINS_ALONE = "only for beam width 1"
-"""What a definition says that states no acceptance where several drafts shared a pass."""
+"""What a definition says that states no acceptance where several drafts shared a pass; such a run
+has its progress from its tokens per pass, if its notes say how many drafts."""
 
 
 def acceptance_of(run: PublishedRun) -> Acceptance | Refusal:
@@ -42,9 +46,12 @@ def acceptance_of(run: PublishedRun) -> Acceptance | Refusal:
     k = drafted_length(run)
     if k is None:
         return Refusal(reason=Reason.NO_DRAFT_LENGTH, text=run.draft or run.strategy)
-    if OF_CHAINS_ALONE in run.acceptance_def and not run.acceptance:
+    beams = beam_run(run)
+    if beams is None and OF_CHAINS_ALONE in run.acceptance_def and not run.acceptance:
         return Refusal(reason=Reason.TREE_DRAFT, text=run.draft)
     try:
+        if beams is not None and beams.tokens_per_pass is not None:
+            return independent(from_tokens_per_pass(beams.tokens_per_pass, k))
         if run.tokens_per_pass is not None:
             return independent(from_tokens_per_pass(run.tokens_per_pass, k))
         return _converted(run, k)
@@ -54,6 +61,9 @@ def acceptance_of(run: PublishedRun) -> Acceptance | Refusal:
 
 def drafted_length(run: PublishedRun) -> int | None:
     """Tokens that a round drafted on average, rounded; None where the run does not say."""
+    beams = beam_run(run)
+    if beams is not None:
+        return beams.draft_length
     k = run.draft_length
     if k is None or k < 1:
         return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from calibrate.comparison import SPEEDUP, THROUGHPUT
+from calibrate.published.beams import WholeAnswer, beam_run, whole_answer
 from calibrate.published.conditions import context_of, unusual
 from calibrate.published.names import draft_of, target_of
 from calibrate.published.refusal import Reason, Refusal
@@ -20,6 +21,7 @@ from model.strategies.draft_head import TrainedHead
 from model.strategies.plain import Plain
 from model.strategies.prompt_lookup import PromptLookup
 from model.strategies.speculative import Speculative
+from model.strategies.token_tree import TokenTree
 
 WITHOUT_DRAFT = ("plain", "batch")
 WITH_DRAFT = ("speculative", "mtp")
@@ -33,6 +35,8 @@ class Question:
     strategy: AbstractStrategy
     target: Checkpoint
     context_tokens: float
+    whole_answer: WholeAnswer | None = None
+    """What the run's times hold beside decoding, and its speedup with them."""
 
 
 @final
@@ -73,7 +77,12 @@ def question_of(run: PublishedRun) -> Question | Refusal:
         return Refusal(reason=Reason.NOT_PRICED, text=str(error))
     if isinstance(strategy, Refusal):
         return strategy
-    return Question(strategy=strategy, target=target, context_tokens=context_of(run))
+    return Question(
+        strategy=strategy,
+        target=target,
+        context_tokens=context_of(run),
+        whole_answer=whole_answer(run),
+    )
 
 
 def strategy_of(run: PublishedRun, target: Checkpoint) -> AbstractStrategy | Refusal:
@@ -114,11 +123,17 @@ def _drafted(run: PublishedRun, target: Checkpoint) -> AbstractStrategy | Refusa
         return Speculative(
             draft=draft.checkpoint, draft_length=k, acceptance=acceptance, sequences=sequences
         )
+    beams = beam_run(run)
     kind = BlockDrafter if draft.head.kind.drafts_blocks else TrainedHead
-    return kind(
+    strategy = kind(
         head=draft.checkpoint,
         design=draft.head,
         draft_length=k,
         acceptance=acceptance,
         sequences=sequences,
     )
+    if beams is None or beams.beams == 1:
+        return strategy
+    if isinstance(strategy, BlockDrafter):
+        return Refusal(reason=Reason.TREE_DRAFT, text=run.draft)
+    return replace(strategy, tree=TokenTree(beams=beams.beams))

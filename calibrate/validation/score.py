@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias, final
 
@@ -14,6 +14,7 @@ from calibrate.published.profiles import RunMachine, fitted_to
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
 from calibrate.validation.question import Measured, Question, measured_of, question_of
+from calibrate.validation.whole_answer import prefill_share, with_prefill
 from model.errors import InputError
 from model.machine.profile import Profile
 from model.prediction.prediction import Prediction, predict
@@ -50,7 +51,19 @@ def answer(question: Question, profile: Profile) -> Prediction | Refusal:
         return Refusal(reason=Reason.NOT_PRICED, text=str(error))
     if not prediction.memory.fits:
         return Refusal(reason=Reason.DOES_NOT_FIT, text=prediction.memory.reason)
-    return prediction
+    return _of_whole_answer(prediction, question, profile)
+
+
+def _of_whole_answer(prediction: Prediction, question: Question, profile: Profile) -> Prediction:
+    """The prediction with the speedup of all that the run's times hold."""
+    whole, interval = question.whole_answer, prediction.speedup_interval_90
+    if whole is None or prediction.speedup is None or interval is None:
+        return prediction
+    context = question.context_tokens
+    share = prefill_share(whole, question.target, profile, context=context)
+    low, high = (with_prefill(end, share) for end in interval)
+    speedup = with_prefill(prediction.speedup, share)
+    return replace(prediction, speedup=speedup, speedup_interval_90=(low, high))
 
 
 def score(run: PublishedRun, machine_for: MachineFor, ask: Answer = answer) -> Score:

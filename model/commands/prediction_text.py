@@ -120,6 +120,7 @@ def described(strategy: str, settings: Settings) -> str:
         words += [f"{len(layers)} {half}"] if isinstance(layers, list) else []
     words += [f"B={settings['batch']}"] if "batch" in settings else []
     words += [f"k={settings['draft_length']}"] if "draft_length" in settings else []
+    words += [f"beams={settings['beams']}"] if "beams" in settings else []
     return " ".join(words)
 
 

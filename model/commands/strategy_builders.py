@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
-from model.commands import diffusion_options, network_options
+from model.commands import diffusion_options, network_options, tree_options
 from model.commands import options as shared
 from model.commands.progress_options import Settled, settled
 from model.commands.skip_options import skipped_sets
@@ -116,16 +116,19 @@ def _head(question: Question) -> Iterator[Entry]:
         head, design = load_head(name, options.head_format, question.target)
         head = question.machine.as_run(head)
         kind = BlockDrafter if design.kind.drafts_blocks else TrainedHead
-        yield _drafted(
-            question,
-            kind(
-                head=head,
-                design=design,
-                draft_length=1,
-                acceptance=UNKNOWN,
-                sequences=question.batch,
-            ),
+        strategy = kind(
+            head=head,
+            design=design,
+            draft_length=1,
+            acceptance=UNKNOWN,
+            sequences=question.batch,
         )
+        tree = tree_options.read_tree(options)
+        if tree is None:
+            yield _drafted(question, strategy)
+        else:
+            grown = tree_options.grown(strategy, tree, options, takes_bare=question.alone)
+            yield Answerable(strategy=grown)
 
 
 def head_strategies(question: Question) -> set[str]:

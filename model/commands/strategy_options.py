@@ -32,6 +32,8 @@ SETTING_OF: Mapping[str, frozenset[str]] = {
     "batch": DRAFTED | {"batch"},
     "head": frozenset({"draft-head"}),
     "head_format": frozenset({"draft-head"}),
+    "beams": frozenset({"draft-head"}),
+    "tree_rows": frozenset({"draft-head"}),
     "skip": LAYER_SKIP,
     "skip_attention": LAYER_SKIP,
     "skip_mlp": LAYER_SKIP,
@@ -59,6 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--batch", metavar="B", help="sequences side by side (default: 1)")
     group.add_argument("--head", metavar="HEAD", help="a trained draft head of the target")
     group.add_argument("--head-format", metavar="F", help="its weight format (default: bf16)")
+    group.add_argument("--beams", metavar="W", help="drafts of the head that share a verify pass")
+    group.add_argument("--tree-rows", metavar="N", help="its rows (default: beams share no token)")
     group.add_argument("--skip", metavar="FRACTION", help="share of middle layers to skip")
     group.add_argument("--skip-attention", metavar="I[,I...]", help="layers that skip attention")
     group.add_argument("--skip-mlp", metavar="I[,I...]", help="layers that skip their MLP")

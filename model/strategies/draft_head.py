@@ -21,14 +21,21 @@ keeps of the tokens it drafted:
 Every pass reads the head's own matrices, its attention cache and the matrix of the logits, which
 mostly is the target's, in the target's format.
 
-Source: mlx-vlm 0.7.10, `speculative/drafters` (`accept_verified_tokens`, `draft_block`). Rounds,
-speedup and further assumptions are those of :mod:`model.strategies.drafted`.
+Of a tree (:mod:`model.strategies.token_tree`) the later passes have a row for each beam; the hook
+takes in one path, and its last row starts all of them. ReDrafter has no hook: each of its k passes
+runs all W beams, which begin alike; its verify pass holds the last token once for each beam; and
+its loop waits twice, for the number of accepted tokens and for the next one.
+
+Sources: mlx-vlm 0.7.10, `speculative/drafters` (`accept_verified_tokens`, `draft_block`);
+apple/ml-recurrent-drafter, `recurrent_drafting/mlx` (`beam_search_candidates`,
+`tree_attention.pack`, `_update_kv_cache_and_input_ids`), whose beam length counts the last token:
+k is one less. Rounds, speedup and further assumptions are those of :mod:`model.strategies.drafted`.
 
 Where it stops holding: the hook makes logits of its last row alone, all of its rows are priced
-here, which is too much where a pass is not bound by memory. ReDrafter is priced with a beam of
-one; a wider beam has as many rows in each draft pass, and verifies more. A head in bf16 took far
-longer on M1 Ultra and M5 Max than its bytes explain (8 ms for 0.83 GB, lablup/mlxcel
-`mtp-drafter-step-profile-*-2026-08-17.md`); why is not known.
+here, which is too much where a pass is not bound by memory. The search among W times the
+vocabulary in each pass of a tree is not priced; in ReDrafter's timings on M2 it does not show. A
+head in bf16 took far longer on M1 Ultra and M5 Max than its bytes explain (8 ms for 0.83 GB,
+lablup/mlxcel `mtp-drafter-step-profile-*-2026-08-17.md`); why is not known.
 """
 
 from __future__ import annotations
@@ -44,6 +51,7 @@ from model.network.checkpoint import Checkpoint
 from model.network.draft_head import DraftHead, HeadKind
 from model.strategies.base import Settings
 from model.strategies.drafted import AbstractDrafted
+from model.strategies.token_tree import CHAIN, TokenTree
 from model.units import Quantity
 
 
@@ -53,20 +61,24 @@ class TrainedHead(AbstractDrafted):
     """A head that proposes `draft_length` tokens a round, one in each of its passes.
 
     `head` is its checkpoint bound to the target, `design` what its config says
-    (:func:`model.network.head_target.load_head` gives both).
+    (:func:`model.network.head_target.load_head` gives both). With a `tree` of several beams each
+    of them has `draft_length` tokens, and `acceptance` is of the best of them.
 
     Raises:
-        InputError: a draft length or batch no round can have, or a head that drafts blocks.
+        InputError: a draft length or batch no round can have, rows that the tree cannot have, or
+            a head that drafts blocks.
     """
 
     head: Checkpoint
     design: DraftHead
+    tree: TokenTree = CHAIN
 
     def __post_init__(self) -> None:
         AbstractDrafted.__post_init__(self)
         if self.design.kind.drafts_blocks:
             wrong = "drafts a block in one pass"
             raise InputError(f"head {self.head.architecture.name}", wrong, "use a block drafter")
+        _ = self.verified_rows  # refuses what the tree cannot have
 
     @property
     def name(self) -> str:  # noqa: D102
@@ -74,18 +86,38 @@ class TrainedHead(AbstractDrafted):
 
     @property
     def settings(self) -> Settings:  # noqa: D102
-        return {
+        found: Settings = {
             "head": self.head.architecture.name,
             "head_format": self.head.weight_format.name,
             **self.drafted_settings,
         }
+        if not self.tree.branches:
+            return found
+        # The rates of a tree are of its best beam: as an "acceptance" they would mislead.
+        chainless = {name: value for name, value in found.items() if name != "acceptance"}
+        return {**chainless, "beams": self.tree.beams, "verified_rows": self.verified_rows}
+
+    @property
+    def verified_rows(self) -> int:
+        """Rows of the verify pass for each sequence: those of the tree."""
+        shared = self.design.kind is not HeadKind.REDRAFTER
+        return self.tree.rows(self.draft_length, shares_last_token=shared)
+
+    @property
+    def reads(self) -> int:  # noqa: D102
+        return 2 if self.design.kind is HeadKind.REDRAFTER else 1
+
+    @property
+    def later_rows(self) -> tuple[int, ...]:
+        """A row for each beam in every further pass."""
+        return (self.tree.beams,) * (self.draft_length - 1)
 
     def first_rows(self, accepted: int) -> int:  # noqa: D102
         if self.design.kind is HeadKind.EAGLE:
             return accepted + 1
         if self.design.kind is HeadKind.MTP:
             return AbstractDrafted.first_rows(self, accepted)
-        return 1
+        return self.tree.beams if self.design.kind is HeadKind.REDRAFTER else 1
 
     def draft_pass(
         self, target: Checkpoint, machine: Machine, context: Quantity, rows: int
@@ -119,7 +151,4 @@ class TrainedHead(AbstractDrafted):
         return ((target, self.sequences), (self.head, self.sequences))
 
     def warnings(self, target: Checkpoint) -> tuple[str, ...]:  # noqa: D102
-        rewind = self.rewind_warnings(target)
-        if self.design.kind is not HeadKind.REDRAFTER:
-            return rewind
-        return (*rewind, "ReDrafter is priced with a beam of one; wider beams cost more rows")
+        return self.rewind_warnings(target)

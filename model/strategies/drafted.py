@@ -88,8 +88,18 @@ class AbstractDrafted(AbstractStrategy):
         return self.sequences
 
     @property
+    def verified_rows(self) -> int:
+        """Rows of the verify pass for each sequence: the draft and the token before it."""
+        return self.draft_length + 1
+
+    @property
     def rows(self) -> int:  # noqa: D102
-        return (self.draft_length + 1) * self.sequences
+        return self.verified_rows * self.sequences
+
+    @property
+    def reads(self) -> int:
+        """How often the host waits for the device in a round."""
+        return 1
 
     def first_rows(self, accepted: int) -> int:
         """Rows of a round's first draft pass after a round that accepted `accepted`; 0: none.
@@ -140,7 +150,7 @@ class AbstractDrafted(AbstractStrategy):
 
     def verify_pass(self, target: Checkpoint, machine: Machine, context: Quantity) -> PassCost:
         """The target's pass over the draft and the token before it."""
-        rows = self.draft_length + 1
+        rows = self.verified_rows
         return forward_pass(target, machine, rows=rows, context=context, sequences=self.sequences)
 
     def round(self, target: Checkpoint, machine: Machine, context: Quantity) -> Round:
@@ -173,16 +183,18 @@ class AbstractDrafted(AbstractStrategy):
 
         def round_after(rows: int) -> Round:
             first = [self.draft_pass(target, machine, context, rows)] if rows else []
-            return drafted_round([*first, *later], verify, machine)
+            return drafted_round([*first, *later], verify, machine, reads=self.reads)
 
         first_rows = [self.first_rows(accepted) for accepted in range(self.draft_length + 1)]
         kinds = {rows: round_after(rows) for rows in set(first_rows)}
         return tuple(kinds[rows] for rows in first_rows)
 
 
-def drafted_round(drafts: Sequence[PassCost], verify: PassCost, machine: Machine) -> Round:
-    """The round of these draft passes and this verify pass, queued and read once."""
-    sync_s = machine.host.sync_s
+def drafted_round(
+    drafts: Sequence[PassCost], verify: PassCost, machine: Machine, *, reads: int = 1
+) -> Round:
+    """The round of these draft passes and this verify pass, queued and then read."""
+    sync_s = reads * machine.host.sync_s
     draft_s: Quantity = 0.0
     lower_s, upper_s = verify.lower_s, verify.upper_s
     for cost in drafts:

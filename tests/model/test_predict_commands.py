@@ -162,6 +162,30 @@ def test_a_head_that_drafts_blocks_takes_an_acceptance_by_name(
     assert [each["strategy"] for each in named] == ["block-drafter"]
 
 
+def test_several_beams_are_predicted_from_their_tokens_per_pass(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    head = ["--strategy", "draft-head", "--head", "llama-3.1-8b-eagle3", "--draft-length", "4"]
+    asked = ["predict", *PAIR[:3], *head, "--tokens-per-pass", "3"]
+    (chain,) = answer(capsys, *asked)["predictions"]
+    (tree,) = answer(capsys, *asked, "--beams", "3")["predictions"]
+    (packed,) = answer(capsys, *asked, "--beams", "3", "--tree-rows", "7")["predictions"]
+    assert tree["settings"]["verified_rows"] == 13
+    assert packed["settings"]["verified_rows"] == 7
+    assert chain["round_s"] < packed["round_s"] < tree["round_s"]
+    assert chain["tokens_per_pass"] == pytest.approx(3.0)
+    assert tree["tokens_per_pass"] == chain["tokens_per_pass"]
+    assert "acceptance" not in tree["settings"]
+    share = answer(capsys, *asked[:-2], "--draft-share", str(2 / 3), "--beams", "3")
+    assert share["predictions"][0]["round_s"] == pytest.approx(tree["round_s"])
+
+
+def test_beams_of_no_named_head_leave_heads_out_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = answer(capsys, "predict", *PAIR[:3], "--strategy", "all", "--beams", "3")["refused"]
+    reasons = {each["strategy"]: each["reason"] for each in refused}
+    assert reasons["draft-head"].startswith("--beams 3: is of one head, and none is named")
+
+
 def test_another_network_instead_has_the_cache_that_is_asked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

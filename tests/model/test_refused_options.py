@@ -15,6 +15,8 @@ LLAMA = ["predict", "llama-3.1-8b", "--format", "4bit"]
 PAIR = [*LLAMA, "--draft", "llama-3.2-1b"]
 QWEN = ["predict", "qwen3.5-4b", "--format", "4bit"]
 DFLASH = [*QWEN, "--strategy", "draft-head", "--head", "qwen3.5-4b-dflash"]
+EAGLE = [*LLAMA, "--strategy", "draft-head", "--head", "llama-3.1-8b-eagle3"]
+EAGLE_TREE = [*EAGLE, "--beams", "3", "--draft-length", "4", "--tokens-per-pass", "3"]
 LOOKUP = [*LLAMA, "--strategy", "prompt-lookup"]
 LAYERS = [*LLAMA, "--strategy", "layer-skip"]
 LLADA = ["predict", "llada-8b", "--format", "4bit", "--strategy", "diffusion"]
@@ -33,6 +35,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--task", "code"], "one of speculative, draft-head, layer-skip, prompt-lookup, diff"),
         (["--head", "llama-3.1-8b-eagle3"], "draft-head"),
         (["--head-format", "4bit"], "draft-head"),
+        (["--beams", "3"], "draft-head"),
+        (["--tree-rows", "9"], "draft-head"),
         (["--skip", "0.25"], "layer-skip"),
         (["--skip-attention", "3"], "layer-skip"),
         (["--skip-mlp", ""], "layer-skip"),
@@ -108,6 +112,24 @@ def test_a_setting_of_another_strategy_is_refused(
             "--answer 4000: is, behind 1024 tokens of context, beyond the 4096 tokens of llada-8b",
         ),
         ([*LLAMA, "--strategy", "diffusion"], "choose one that is, e.g. llada-8b or"),
+        ([*EAGLE, "--tree-rows", "9"], "--tree-rows 9: changes nothing without several beams"),
+        ([*EAGLE, "--beams", "1"], "--beams 1: is a chain, as it is without; give 2 or more"),
+        ([*EAGLE, "--beams", "65"], "--beams 65: is out of range; give a whole number 1..64"),
+        ([*EAGLE, "--beams", "3"], "add --draft-length K --tokens-per-pass X"),
+        ([*EAGLE, "--beams", "3", "--tokens-per-pass", "2"], "tell; add --draft-length K"),
+        ([*EAGLE, "--beams", "3", "--acceptance", "0.7"], "--acceptance 0.7: is of one draft"),
+        ([*EAGLE, "--beams", "3", "--accepted-fraction", "0.7"], "0.7: is of one draft, not of"),
+        ([*EAGLE, "--beams", "3", "--task", "chat"], "--task chat: is of one draft, not of"),
+        ([*EAGLE, "--beams", "3", "--acceptance-of", "draft-head=0.7"], "=0.7: is of one draft"),
+        ([*DFLASH, "--beams", "3"], "--beams 3: is of heads that draft token by token; qwen3.5"),
+        (
+            [*EAGLE, "--beams", "3", "--draft-length", "4", "--tokens-per-pass", "5.5"],
+            "5.5 tokens per pass: is impossible with draft length 4; give a number in [1, 5]",
+        ),
+        (
+            [*EAGLE_TREE, "--tree-rows", "6"],
+            "6 rows of a tree: cannot hold 3 beams of 4 draft tokens; give a whole number from 7",
+        ),
         (
             [*LLAMA, "--strategy", "instead", "--instead", "gemma-3-4b", "--kv-format", "8bit"],
             "--kv-format 8bit: does not apply to the sliding layers of gemma-3-4b",
