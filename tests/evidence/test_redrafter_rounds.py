@@ -5,9 +5,9 @@ tokens, of which the target verifies N = W (k + 1) rows, takes
 
     T = base + draft k + row N
 
-to within two percent, with one price of a draft pass for a single beam, which a matrix-vector kernel
-serves, and one for several. What T should be of N is the row law's matter; the draft pass of a
-single beam reads its matrices once, and nothing else in it is large.
+to within two percent, with one price of a draft pass for a single beam, which a matrix-vector
+kernel serves, and one for several. What T should be of N is the row law's matter; the draft pass
+of a single beam reads its matrices once, and nothing else in it is large.
 """
 
 from __future__ import annotations
