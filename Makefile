@@ -5,13 +5,14 @@ PYTHON ?= python3
 BIN = .venv/bin
 READY = .venv/ready
 
-.PHONY: help setup demo test lint bench dashboard profiles lock clean
+.PHONY: help setup demo test test-browser lint bench dashboard profiles lock clean
 
 help:
 	@echo 'make demo       calibrate this machine quickly, predict, run, and compare'
 	@echo 'make dashboard  open the dashboard in a browser'
 	@echo 'make setup      install into .venv, every version as in requirements.lock'
 	@echo 'make test       run the tests, the doctests and the examples of the README'
+	@echo 'make test-browser  use the dashboard in a real browser (Chromium or Chrome must be installed)'
 	@echo 'make lint       check style, format and types'
 	@echo 'make bench      time the things that must be quick'
 	@echo 'make profiles   fit the machine profiles of Apple chips to the shipped runs of others'
@@ -26,6 +27,9 @@ demo: $(READY)
 
 test: $(READY)
 	@$(BIN)/python -m pytest
+
+test-browser: $(READY)
+	@$(BIN)/python -m pytest -m browser tests/browser
 
 # Without the variable pyright's wrapper asks the network whether it is the newest; without the
 # path it reads the packages of whatever `python` comes first.
