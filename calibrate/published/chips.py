@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import final
 
 from calibrate.published.evidence import chip_facts
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
 from model.machine.kernels.gpu import Gpu, gpu_of
+
+_OF_APPLE = re.compile(r"\bM[1-9](?: ?(?:Pro|Max|Ultra))?\b", re.IGNORECASE)
+_CORES = re.compile(r"(?i)\b(\d+)[ -]?(?:c\b|cores?(?: gpu)?\b|gpu[ -]cores?\b)")
+_MEMORY = re.compile(r"(?i)\b\d+ ?gi?b\b")
+NO_NAME = frozenset(("nvidia", "amd", "apple", "geforce", "gpu", "desktop", "edition"))
+"""Words that a chip's name may have or not."""
 
 
 @final
@@ -36,16 +43,45 @@ class Chip:
 def chip_of(run: PublishedRun) -> Chip | Refusal:
     """The chip of a run, its number of cores included."""
     name = run.chip.removeprefix("Apple ").strip()
-    bins = chip_bins().get(name.lower(), ())
+    bins = _bins_of(name)
     if not bins:
         return Refusal(reason=Reason.UNKNOWN_CHIP, text=run.chip or "not stated")
-    if run.gpu_cores is not None and bins[0].gpu is not None:
+    cores = _cores_in(name) if run.gpu_cores is None else run.gpu_cores
+    if cores is not None and bins[0].gpu is not None:
         for each in bins:
-            if each.gpu is not None and each.gpu.cores == run.gpu_cores:
+            if each.gpu is not None and each.gpu.cores == cores:
                 return each
-        return Refusal(reason=Reason.UNKNOWN_CHIP, text=f"{name} with {run.gpu_cores} GPU cores")
+        return Refusal(reason=Reason.UNKNOWN_CHIP, text=f"{bins[0].name} with {cores} GPU cores")
     likely = [each for each in bins if _may_be(each, run)] or list(bins)
     return likely[0] if len(likely) == 1 else replace(likely[-1], cores_stated=False)
+
+
+@lru_cache(maxsize=1024)
+def _bins_of(name: str) -> tuple[Chip, ...]:
+    """The shipped chips of a name: as it stands, else without maker and memory, in any order."""
+    bins = chip_bins()
+    if (found := bins.get(name.lower())) is not None:
+        return found
+    apple = {each.upper().replace(" ", "") for each in _OF_APPLE.findall(name)}
+    if apple:
+        # Two chips in one name are two machines, or a comparison.
+        told = [key for key in bins if key.upper().replace(" ", "") in apple]
+        return bins[told[0]] if len(apple) == len(told) == 1 else ()
+    words = _words(name)
+    alike = [key for key in bins if words and _words(key) == words]
+    return bins[alike[0]] if len(alike) == 1 else ()
+
+
+def _words(name: str) -> frozenset[str]:
+    """The words of a chip's name that tell it from others."""
+    without = _MEMORY.sub(" ", name.lower())
+    return frozenset(re.findall(r"[a-z0-9]+", without)) - NO_NAME
+
+
+def _cores_in(name: str) -> int | None:
+    """The number of GPU cores in a chip's name; None without one, or where it may be the CPU's."""
+    found = _CORES.findall(name)
+    return int(found[0]) if len(found) == 1 and "cpu" not in name.lower() else None
 
 
 def _may_be(chip: Chip, run: PublishedRun) -> bool:

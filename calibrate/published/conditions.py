@@ -9,9 +9,10 @@ UNSTATED_CONTEXT_TOKENS = 256.0
 NOT_COLD = ("throttled", "hot-2k", "hot_2k", "heat-32k")
 COLD_AGAIN = ("recovered",)
 """What notes and locators say of the state of a machine."""
-OTHER_PATHS = ("fp32 path", "serial m=1 forwards", "narrow kernel")
-"""What they say of another way through the runtime: 16-bit weights computed in 32 bits, a "batch"
-whose sequences are decoded one after the other, a release's new kernel switched off."""
+OTHER_PATHS = ("fp32 path",)
+ONE_BY_ONE = "serial m=1 forwards"
+"""What they say of another way through the runtime: 16-bit weights computed in 32 bits, and a
+"batch" whose sequences are decoded one after the other, which for one sequence is the usual way."""
 
 
 def context_of(run: PublishedRun) -> float:
@@ -38,4 +39,5 @@ def unusual(run: PublishedRun) -> str | None:
     said = said_of(run)
     if any(word in said for word in COLD_AGAIN):
         return None
-    return hot(run) or next((word for word in OTHER_PATHS if word in said), None)
+    others = OTHER_PATHS if run.batch == 1 else (*OTHER_PATHS, ONE_BY_ONE)
+    return hot(run) or next((word for word in others if word in said), None)

@@ -7,7 +7,8 @@ from typing import final
 
 from calibrate.comparison import SPEEDUP, THROUGHPUT
 from calibrate.published.beams import WholeAnswer, beam_run, whole_answer
-from calibrate.published.conditions import context_of, unusual
+from calibrate.published.conditions import context_of, said_of, unusual
+from calibrate.published.defaults import default_draft_length
 from calibrate.published.names import draft_of, target_of
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
@@ -15,7 +16,9 @@ from calibrate.validation.progress import acceptance_of, drafted_length
 from model.errors import InputError
 from model.network.checkpoint import Checkpoint
 from model.progress.acceptance import Acceptance
+from model.progress.diffusion import BlockProgress
 from model.strategies.base import AbstractStrategy
+from model.strategies.block_diffusion import BlockDiffusion
 from model.strategies.block_drafter import BlockDrafter
 from model.strategies.draft_head import TrainedHead
 from model.strategies.plain import Plain
@@ -25,6 +28,8 @@ from model.strategies.token_tree import TokenTree
 
 WITHOUT_DRAFT = ("plain", "batch")
 WITH_DRAFT = ("speculative", "mtp")
+HAS_A_CACHE = ("commit", "block cache")
+"""What a run of block diffusion says whose finished blocks are in a cache: it commits them."""
 
 
 @final
@@ -49,9 +54,12 @@ class Measured:
 
 
 def measured_of(run: PublishedRun) -> Measured:
-    """Throughput of a run without a draft; of others the speedup, else what throughput there is."""
+    """Throughput of a run without a draft; of others the speedup, else what throughput there is.
+
+    A batch without a throughput has what it gains over one sequence.
+    """
     rate, baseline = run.decode_tokens_per_s or None, run.baseline_tokens_per_s or None
-    if run.strategy in WITHOUT_DRAFT:
+    if run.strategy in WITHOUT_DRAFT and (rate is not None or run.batch == 1):
         return Measured(quantity=THROUGHPUT, value=rate)
     speedup = run.speedup or (rate / baseline if rate and baseline else None)
     if speedup is None and rate is not None:
@@ -97,8 +105,23 @@ def strategy_of(run: PublishedRun, target: Checkpoint) -> AbstractStrategy | Ref
         return _looked_up(run)
     if run.strategy in WITH_DRAFT:
         return _drafted(run, target)
+    if run.strategy == "diffusion":
+        return _denoised(run)
     text = f"{run.strategy}: its settings are not among the columns"
     return Refusal(reason=Reason.NOT_PRICED, text=text)
+
+
+def _denoised(run: PublishedRun) -> AbstractStrategy | Refusal:
+    """Block diffusion of one block of k tokens at the run's tokens per pass."""
+    if run.draft_length is None:
+        return Refusal(reason=Reason.NO_DRAFT_LENGTH, text="the block of a diffusion model")
+    if run.tokens_per_pass is None:
+        return Refusal(reason=Reason.NO_PROGRESS, text=run.strategy)
+    if not any(word in said_of(run) for word in HAS_A_CACHE):
+        text = "diffusion: whether its passes have a cache is not stated"
+        return Refusal(reason=Reason.NOT_PRICED, text=text)
+    progress = BlockProgress(block_length=run.draft_length, committed_per_pass=run.tokens_per_pass)
+    return BlockDiffusion(progress=progress, answer_tokens=run.draft_length, cached=True)
 
 
 def _looked_up(run: PublishedRun) -> AbstractStrategy | Refusal:
@@ -115,10 +138,11 @@ def _drafted(run: PublishedRun, target: Checkpoint) -> AbstractStrategy | Refusa
     draft = draft_of(run, target)
     if isinstance(draft, Refusal):
         return draft
-    acceptance: Acceptance | Refusal = acceptance_of(run)
+    default_length = default_draft_length(run, draft)
+    acceptance: Acceptance | Refusal = acceptance_of(run, default_length)
     if isinstance(acceptance, Refusal):
         return acceptance
-    k, sequences = drafted_length(run) or 1, run.batch
+    k, sequences = drafted_length(run, default_length) or 1, run.batch
     if draft.head is None:
         return Speculative(
             draft=draft.checkpoint, draft_length=k, acceptance=acceptance, sequences=sequences

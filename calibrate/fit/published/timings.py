@@ -19,6 +19,7 @@ from typing import final
 
 from calibrate.published.chips import Chip, chip_of
 from calibrate.published.conditions import UNSTATED_CONTEXT_TOKENS, hot, said_of
+from calibrate.published.formats import is_mean
 from calibrate.published.names import target_of
 from calibrate.published.refusal import Refusal
 from calibrate.published.run_row import PublishedRun
@@ -72,6 +73,8 @@ def _timings_of(row: PublishedRun, kernels: str) -> Iterator[Timing]:
         return
     target = target_of(row)
     if isinstance(target, Refusal) or not is_resident(target, row.memory_bytes):
+        return
+    if is_mean(target.weight_format):  # what its kernels cost is a mixture's, and not told
         return
     yield Timing(
         run_id=row.id,

@@ -8,7 +8,7 @@ import pytest
 
 from calibrate.published.chips import Chip
 from calibrate.published.evidence import chip_facts, format_map, name_map, row_costs, shipped_runs
-from calibrate.published.gguf import BITS_PER_WEIGHT, stored_format
+from calibrate.published.gguf import BITS_PER_WEIGHT, WHOLE_FILES, bits_of, stored_format
 from calibrate.published.names import chip_of, draft_of, format_of, runtime_family, target_of
 from calibrate.published.refusal import EXPLANATIONS, Reason, Refusal
 from model import catalog
@@ -48,6 +48,9 @@ def test_a_name_and_a_quantization_are_a_checkpoint() -> None:
         ("Llama-3.1-8B-Instruct", "Q5_K_M", 5.73),
         ("Llama-3.1-8B-Instruct", "Q3_K_M", 4.02),
         ("Llama-3.1-8B-Instruct", "Q2_K", 3.17),
+        ("Llama-3.1-8B-Instruct", "Q3_K_L", 4.32),
+        ("Llama-3.1-8B-Instruct", "IQ3_XXS", 3.26),
+        ("Llama-3.1-8B-Instruct", "q5_k_s.gguf", 5.59),
     ],
 )
 def test_files_of_llama_cpp_have_their_size(target: str, quant: str, gigabytes: float) -> None:
@@ -149,6 +152,48 @@ def test_a_block_drafter_is_in_16_bits_and_a_built_in_head_as_its_target() -> No
     assert built_in.checkpoint.weight_format.name == "4bit"
 
 
+@pytest.mark.parametrize(
+    ("name", "target", "file", "stored_as"),
+    [
+        (
+            "mlx-community/Llama-3.2-1B-Instruct-8bit",
+            "Llama-3.1-8B-Instruct",
+            "llama-3.2-1b",
+            "8bit",
+        ),
+        ("Qwen3-0.6B bf16", "Qwen3-8B", "qwen3-0.6b", "bf16"),
+        ("Qwen3 0.6B (4bit drafter)", "Qwen3-8B", "qwen3-0.6b", "4bit"),
+        ("qwen3-0.6b", "Qwen3-8B", "qwen3-0.6b", "4bit"),  # as its target
+        ("z-lab/Qwen3-8B-DFlash", "Qwen3-8B", "qwen3-8b-dflash", "bf16"),
+        ("DFlash block drafter (4bit drafter)", "Qwen3-8B", "qwen3-8b-dflash", "4bit"),
+        ("nextn head", "Qwen3.8-27B", "qwen3.8-27b-mtp", "4bit"),
+        ("DFlash 2", "qwen3.8-27b", "qwen3.8-27b-dflash2", "bf16"),
+    ],
+)
+def test_a_draft_is_found_by_its_spelling(
+    name: str, target: str, file: str, stored_as: str
+) -> None:
+    run = published(SPECULATIVE, draft_model=name, target_model=target)
+    draft = known(draft_of(run, known(target_of(run))))
+    assert draft.checkpoint.architecture.name == file
+    assert draft.checkpoint.weight_format.name == stored_as
+
+
+def test_a_draft_in_an_unknown_format_is_refused() -> None:
+    cells = {"runtime": "llama.cpp", "quant": "Q8_0", "target_model": "Qwen3-8B"}
+    run = published(SPECULATIVE | cells, draft_model="Qwen3-0.6B Q4")
+    assert refused(draft_of(run, known(target_of(run)))) is Reason.UNKNOWN_FORMAT
+    eight = published(SPECULATIVE | cells, draft_model="Qwen3-0.6B Q8")
+    assert known(draft_of(eight, known(target_of(eight)))).head is None
+
+
+def test_another_makers_head_is_not_the_shipped_one() -> None:
+    run = published(
+        SPECULATIVE, draft_model="somebody/Qwen3.6-27B-DSpark", target_model="Qwen3.6-27B"
+    )
+    assert refused(draft_of(run, known(target_of(run)))) is Reason.UNKNOWN_DRAFT
+
+
 @pytest.mark.parametrize("name", ["", "llama-160m", "EAGLE-7 head"])
 def test_an_unknown_draft_is_refused(name: str) -> None:
     run = published(SPECULATIVE, draft_model=name)
@@ -170,6 +215,11 @@ def test_a_head_of_another_target_is_refused() -> None:
         ({"chip": "M3 Ultra", "memory_gb": "256"}, "M3 Ultra 80-core", False),
         ({"chip": "M4 Max", "mem_bandwidth_gb_s_nominal": "410"}, "M4 Max 32-core", True),
         ({"chip": "DGX Spark (GB10)"}, "DGX Spark (GB10)", True),
+        ({"chip": "MacBook Pro M3 Max (40-core GPU)"}, "M3 Max 40-core", True),
+        ({"chip": "Apple M2Ultra, 76 GPU cores"}, "M2 Ultra 76-core", True),
+        ({"chip": "M4 Max 32c, 36GB"}, "M4 Max 32-core", True),
+        ({"chip": "A100 PCIe 80GB"}, "A100 80GB PCIe", True),
+        ({"chip": "NVIDIA GeForce RTX 4090 24GB"}, "RTX 4090", True),
     ],
 )
 def test_cores_follow_from_memory_where_they_can(
@@ -180,7 +230,16 @@ def test_cores_follow_from_memory_where_they_can(
     assert (chip.label, chip.cores_stated) == (label, stated)
 
 
-@pytest.mark.parametrize("changed", [{"chip": ""}, {"chip": "M9"}, {"gpu_cores": "11"}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"chip": ""},
+        {"chip": "M9"},
+        {"gpu_cores": "11"},
+        {"chip": "M3 Max and M4 Max", "gpu_cores": ""},
+        {"chip": "RTX 4090 Laptop", "gpu_cores": ""},
+    ],
+)
 def test_an_unknown_chip_is_refused(changed: dict[str, str]) -> None:
     assert refused(chip_of(published(PLAIN | changed))) is Reason.UNKNOWN_CHIP
 
@@ -200,6 +259,9 @@ def test_an_unknown_chip_is_refused(changed: dict[str, str]) -> None:
         ("mlxcel (MLX CUDA)", "", "2026-10-02", "mlx-0.32-cuda"),
         ("llama.cpp (Metal)", "b10050", "2026-08-07", "llama.cpp"),
         ("llama.cpp (CUDA)", "", "", "llama.cpp-cuda"),
+        ("llama.cpp (CPU)", "", "", "llama.cpp-cpu"),
+        ("LM Studio (llama.cpp Metal 2.29)", "", "", "llama.cpp"),
+        ("LM Studio MLX 1.2", "mlx 0.32.0", "", "mlx-0.32"),
     ],
 )
 def test_the_family_of_a_runtime(runtime: str, version: str, date: str, family: str) -> None:
@@ -216,9 +278,44 @@ def test_an_open_date_is_refused_unless_one_row_is_asked_for(date: str) -> None:
     assert refused(runtime_family(batch)) is Reason.UNKNOWN_RUNTIME
 
 
+def test_a_run_without_the_wide_kernel_is_one_of_the_release_before() -> None:
+    narrow = {"notes": "byte-identical (narrow kernel retry)"}
+    assert runtime_family(published(SPECULATIVE | narrow)) == "mlx-0.31"
+    assert runtime_family(published(SPECULATIVE, quote_or_locator="qmv_wide off")) == "mlx-0.31"
+    assert runtime_family(published(PLAIN | narrow)) == "mlx-0.32"  # one row has one kernel
+    older = published(SPECULATIVE | narrow, runtime_version="mlx 0.30.1")
+    assert runtime_family(older) == "mlx-0.30"
+
+
+@pytest.mark.parametrize(
+    ("changed", "own"),
+    [
+        ({"k": "7"}, True),
+        ({"k": ""}, True),
+        ({"k": "3"}, False),  # four rows are MLX's own
+        ({"k": "7", "quant": "bf16"}, False),
+        ({"strategy": "batch", "k": "", "batch": "4"}, False),
+        ({"strategy": "batch", "k": "", "batch": "8"}, True),
+    ],
+)
+def test_a_kernel_for_few_quantized_rows_serves_those(changed: dict[str, str], own: bool) -> None:
+    version = "mlx 0.32.2, small-M verify kernel"
+    run = published(SPECULATIVE | changed, runtime="mlx-dspark", runtime_version=version)
+    assert isinstance(runtime_family(run), Refusal) is own
+
+
+@pytest.mark.parametrize("chip", ["A100 80GB", "NVIDIA A10", "Tesla M40 24GB"])
+def test_a_card_is_no_mac(chip: str) -> None:
+    assert runtime_family(published(PLAIN, chip=chip, runtime="llama.cpp")) == "llama.cpp-other"
+
+
 @pytest.mark.parametrize(
     ("runtime", "version"),
-    [("ds4 (Metal)", ""), ("vLLM 0.25.1", ""), ("mlx-dspark", "mlx 0.32.2, small-M verify kernel")],
+    [
+        ("ds4 (Metal)", ""),
+        ("vLLM 0.25.1", ""),
+        ("mlx-dspark", "mlx 0.32.2 + multi-row attention kernel"),
+    ],
 )
 def test_kernels_of_others_are_refused(runtime: str, version: str) -> None:
     run = published(SPECULATIVE, runtime=runtime, runtime_version=version)
@@ -248,8 +345,12 @@ def test_every_name_leads_to_something_shipped() -> None:
 
 
 def test_packed_formats_have_their_bits() -> None:
-    for name, bits in BITS_PER_WEIGHT.items():
+    for name in (*BITS_PER_WEIGHT, *WHOLE_FILES):
+        bits = bits_of(name)
         assert stored_format(f"gguf-{name}").bits_per_weight == pytest.approx(bits, abs=1 / 64)
+    # Kinds whose layers are all of one type have its bits.
+    assert bits_of("q3_k_s_m") == pytest.approx(BITS_PER_WEIGHT["q3_k"], abs=0.01)
+    assert bits_of("q5_k_s_m") == pytest.approx(BITS_PER_WEIGHT["q5_k"], abs=0.01)
 
 
 def test_the_other_tables_are_there() -> None:

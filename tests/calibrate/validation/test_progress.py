@@ -6,9 +6,9 @@ import pytest
 
 from calibrate.published.evidence import shipped_runs
 from calibrate.published.refusal import Reason, Refusal
-from calibrate.validation.progress import COUNTED, acceptance_of, drafted_length
+from calibrate.validation.progress import COUNTED, acceptance_of, drafted_length, measure_of
 from model.progress.acceptance import Acceptance
-from model.progress.vocabulary import MEASURES
+from model.progress.vocabulary import MEASURES, Measure
 from tests.calibrate.published.published_run import SPECULATIVE, published
 
 SHARE_OF_OUTPUT = (
@@ -42,6 +42,59 @@ def test_a_share_of_the_output_is_of_all_tokens() -> None:
     # 3 of 4 tokens were drafted: 4 a pass
     found = tokens(k="7", acceptance="0.75", acceptance_def=SHARE_OF_OUTPUT)
     assert found == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("definition", "measure"),
+    [
+        ("accepted / drafted tokens", Measure.ACCEPTED_FRACTION),
+        ("accepted draft tokens over proposed", Measure.ACCEPTED_FRACTION),
+        ("n_accept/n_drafted (server log)", Measure.ACCEPTED_FRACTION),
+        ("share of generated tokens that were drafted", Measure.DRAFT_SHARE),
+        ("accepted/drafted behind a confidence gate", Measure.UNLABELLED),
+        ("accepted/drafted (range over prompts)", Measure.UNLABELLED),
+        ("accepted drafts per round", Measure.UNLABELLED),
+        ("draft acceptance", Measure.UNLABELLED),
+        ("accept EWMA at depth 0", Measure.UNLABELLED),
+    ],
+)
+def test_a_definition_of_other_words_is_read_or_unlabelled(
+    definition: str, measure: Measure
+) -> None:
+    assert measure_of(definition) is measure
+
+
+def test_shares_by_position_are_of_all_rounds() -> None:
+    cells = {"acceptance": "0.9 / 0.72", "acceptance_def": "per depth position"}
+    found = acceptance_of(published(SPECULATIVE | {"tokens_per_pass": "", "k": "2"} | cells))
+    assert isinstance(found, Acceptance)
+    assert found.by_position == pytest.approx((0.9, 0.8))
+    too_few = acceptance_of(published(SPECULATIVE | {"tokens_per_pass": "", "k": "3"} | cells))
+    assert isinstance(too_few, Refusal)
+    assert too_few.reason is Reason.UNLABELLED_ACCEPTANCE
+
+
+def test_a_first_token_of_the_prompt_is_not_a_ninth_of_eight() -> None:
+    assert tokens(k="4", tokens_per_pass="5.02") == pytest.approx(5.0)
+
+
+def test_the_most_that_llama_cpp_drafts_is_not_what_it_drafted() -> None:
+    cells = {"tokens_per_pass": "", "acceptance": "0.5", "acceptance_def": "accepted/drafted"}
+    run = published(SPECULATIVE | cells, runtime="llama.cpp (Metal)")
+    found = acceptance_of(run)
+    assert isinstance(found, Refusal)
+    assert found.reason is Reason.NO_DRAFT_LENGTH
+    head = acceptance_of(published(SPECULATIVE | cells, runtime="llama.cpp", strategy="mtp"))
+    assert isinstance(head, Acceptance)
+
+
+def test_a_mean_length_follows_from_what_was_accepted() -> None:
+    # (2.37 - 1) / 0.436 = 3.14
+    stated = {"k": "", "tokens_per_pass": "2.37", "acceptance": "0.436"}
+    run = published(SPECULATIVE | stated, acceptance_def="accepted/drafted")
+    assert drafted_length(run) == 3
+    assert drafted_length(published(SPECULATIVE | stated)) is None
+    assert drafted_length(published(SPECULATIVE | stated), 2) == 2
 
 
 @pytest.mark.parametrize(

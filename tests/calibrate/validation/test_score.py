@@ -13,6 +13,7 @@ from calibrate.published.run_row import PublishedRun
 from calibrate.validation.question import Question, measured_of, question_of
 from calibrate.validation.score import score
 from model.prediction.prediction import predict
+from model.strategies.block_diffusion import BlockDiffusion
 from model.strategies.block_drafter import BlockDrafter
 from model.strategies.draft_head import TrainedHead
 from model.strategies.plain import Plain
@@ -74,6 +75,35 @@ def test_what_is_scored(changed: dict[str, str], quantity: str, value: float | N
     assert (measured.quantity, measured.value) == (quantity, value)
 
 
+def test_a_batch_without_a_rate_is_scored_by_its_gain_over_one_sequence() -> None:
+    cells = {"strategy": "batch", "batch": "4", "decode_tok_s": "", "speedup": "3.1"}
+    found = score(published(PLAIN | cells), on_m3).comparison
+    one, four = (
+        score(published(PLAIN, strategy="batch", batch=batch), on_m3).comparison.predicted
+        for batch in ("1", "4")
+    )
+    assert (found.quantity, found.measured) == (SPEEDUP, 3.1)
+    assert found.predicted == pytest.approx((four or 0.0) / (one or 1.0), rel=1e-9)
+
+
+def test_one_sequence_is_served_by_itself_anywhere() -> None:
+    run = published(PLAIN, notes="rows run as serial M=1 forwards inside a batched step")
+    assert score(run, on_m3).refusal is None
+
+
+def test_block_diffusion_that_commits_its_blocks_is_a_pass_of_one_block() -> None:
+    cells = {"strategy": "diffusion", "k": "32", "tokens_per_pass": "4", "target_model": "llada-8b"}
+    strategy = asked(**cells, quote_or_locator="7 denoise steps + 1 commit").strategy
+    assert isinstance(strategy, BlockDiffusion)
+    assert (strategy.rows, strategy.tokens_per_pass) == (32, 4.0)
+
+
+def test_a_run_that_does_not_say_k_has_what_its_engine_drafts() -> None:
+    strategy = asked(k="").strategy
+    assert isinstance(strategy, Speculative)
+    assert strategy.draft_length == 3
+
+
 def test_the_strategy_is_the_one_that_ran() -> None:
     assert isinstance(asked().strategy, Speculative)
     mtp = asked(strategy="mtp", target_model="Qwen3.6-27B", draft_model="built-in MTP head")
@@ -92,19 +122,21 @@ def test_the_strategy_is_the_one_that_ran() -> None:
         ({"trust": "low"}, Reason.LOW_TRUST),
         ({"notes": "hot-2k: after ten minutes"}, Reason.UNUSUAL),
         ({"notes": "bf16 on an FP32 path"}, Reason.UNUSUAL),
-        ({"notes": "rows run as serial M=1 forwards inside a batched step"}, Reason.UNUSUAL),
+        ({"notes": "rows run as serial M=1 forwards", "batch": "2"}, Reason.UNUSUAL),
         ({"speedup": "", "decode_tok_s": ""}, Reason.NO_MEASUREMENT),
         ({"target_model": "nobody-7b"}, Reason.UNKNOWN_TARGET),
         ({"quant": "some mix"}, Reason.UNKNOWN_FORMAT),
         ({"draft_model": "nobody-1b"}, Reason.UNKNOWN_DRAFT),
         ({"tokens_per_pass": "9"}, Reason.IMPOSSIBLE_PROGRESS),
         ({"tokens_per_pass": "", "acceptance": "0.7"}, Reason.UNLABELLED_ACCEPTANCE),
-        ({"strategy": "diffusion"}, Reason.NOT_PRICED),
+        ({"strategy": "diffusion"}, Reason.NOT_PRICED),  # with a cache, or without?
+        ({"strategy": "diffusion", "k": ""}, Reason.NO_DRAFT_LENGTH),
+        ({"strategy": "diffusion", "tokens_per_pass": ""}, Reason.NO_PROGRESS),
         ({"strategy": "selfspec"}, Reason.NOT_PRICED),
         ({"draft_model": "qwen2.5-0.5b"}, Reason.NOT_PRICED),  # it speaks other tokens
         ({"k": "65"}, Reason.NOT_PRICED),
         ({"strategy": "batch", "batch": "4096"}, Reason.NOT_PRICED),
-        ({"target_model": "Llama-3.1-405B"}, Reason.UNKNOWN_DRAFT),
+        ({"target_model": "Llama-3.1-405B"}, Reason.DOES_NOT_FIT),
         ({"strategy": "plain", "target_model": "Llama-3.1-405B"}, Reason.DOES_NOT_FIT),
     ],
 )
