@@ -38,7 +38,7 @@ EXPLANATIONS = {
     Reason.UNKNOWN_RUNTIME: "neither MLX nor llama.cpp, of no known release, or with own kernels",
     Reason.NO_PROFILE: "no profile of this chip under this runtime",
     Reason.UNKNOWN_DRAFT: "the draft is not named, or its shape is not shipped",
-    Reason.NO_DRAFT_LENGTH: "the number of drafted tokens is neither stated nor documented, or varies",
+    Reason.NO_DRAFT_LENGTH: "the number of drafted tokens is not stated nor documented, or varies",
     Reason.TREE_DRAFT: "several drafts a round share one pass, and nobody says how many",
     Reason.NO_PROGRESS: "neither tokens per pass nor acceptance is stated",
     Reason.UNLABELLED_ACCEPTANCE: "nobody says what the acceptance counts",

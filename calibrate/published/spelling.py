@@ -30,7 +30,8 @@ _FORMAT = re.compile(
     )$"""
 )
 _WHOSE = re.compile(r"(?i)\s+(?:drafter|draft|head|weights)$")
-_WORD = re.compile(r"[a-z0-9.]+")
+_WORD = re.compile(r"[a-z]+|\d+(?:\.\d+)*[a-z]*")
+"""Letters, or a number with the letters of its unit: "qwen3-8b" is "qwen", "3" and "8b"."""
 
 
 @final
@@ -44,7 +45,7 @@ class Spelled:
     @property
     def key(self) -> str:
         """The words in one, which all spellings of one network share."""
-        return "".join(self.words)
+        return "-".join(self.words)
 
 
 @lru_cache(maxsize=4096)
@@ -52,9 +53,9 @@ def spelled(name: str) -> Spelled:
     """A name, taken apart.
 
     >>> spelled("mlx-community/Qwen3-0.6B-4bit")
-    Spelled(words=('qwen3', '0.6b'), format='4bit')
+    Spelled(words=('qwen', '3', '0.6b'), format='4bit')
     >>> spelled("LiquidAI/LFM2.5-2.6B-DSpark (8bit drafter)")
-    Spelled(words=('lfm2.5', '2.6b', 'dspark'), format='8bit')
+    Spelled(words=('lfm', '2.5', '2.6b', 'dspark'), format='8bit')
     """
     rest, found = _OWNER.sub("", name.strip()), ""
     for remark in _REMARK.findall(rest):

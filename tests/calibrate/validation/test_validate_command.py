@@ -79,7 +79,7 @@ def test_the_text_counts_and_explains_refusals(
     shown = capsys.readouterr().out
     assert "4 runs, 50.0 % predicted" in shown
     assert "the source is suspect, contaminated or contradicts itself" in shown
-    assert "mixed or unnamed quantization" in shown
+    assert "unnamed quantization" in shown
     assert "tokens_per_s, plain, chosen machine" in shown
     assert "X1" not in shown
     assert "M3 Llama-3.1-8B-Instruct 4bit speculative k=2" in shown
