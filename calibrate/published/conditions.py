@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from calibrate.published.run_row import PublishedRun
 
 UNSTATED_CONTEXT_TOKENS = 256.0
@@ -14,11 +16,19 @@ ONE_BY_ONE = "serial m=1 forwards"
 """What they say of another way through the runtime: 16-bit weights computed in 32 bits, and a
 "batch" whose sequences are decoded one after the other, which for one sequence is the usual way."""
 
+_GENERATED = re.compile(r"context: [\d,]+ prompt \+ (\d+)")
+
 
 def context_of(run: PublishedRun) -> float:
-    """Tokens in the cache, at least one."""
+    """Tokens in the cache on average, at least one: the prompt and half of what is generated.
+
+    Where notes say how much a run generated its stated context is the prompt alone.
+    """
     stated = run.context_tokens
-    return max(UNSTATED_CONTEXT_TOKENS if stated is None else stated, 1.0)
+    if stated is None:
+        return UNSTATED_CONTEXT_TOKENS
+    generated = _GENERATED.search(run.notes)
+    return max(stated + 0.5 * float(generated[1] if generated else 0), 1.0)
 
 
 def hot(run: PublishedRun) -> str | None:

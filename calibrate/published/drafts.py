@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import final
 
+from calibrate.published.engines import engine_of
 from calibrate.published.evidence import name_map
 from calibrate.published.formats import StoredAs, kernels_of, named_format
 from calibrate.published.refusal import Reason, Refusal
@@ -53,8 +54,8 @@ class Draft:
 def draft_of(run: PublishedRun, target: Checkpoint) -> Draft | Refusal:
     """The draft model or head of a run, bound to its target.
 
-    A format that is not stated is the target's, but for block drafters and ReDrafter, which were
-    published in 16 bits.
+    A format that is not stated is the one that the engine loads heads in; else the target's, but
+    for block drafters and ReDrafter, which were published in 16 bits.
     """
     name = run.draft or "not named"
     entry = _tabled().get((run.draft, run.target))
@@ -63,6 +64,8 @@ def draft_of(run: PublishedRun, target: Checkpoint) -> Draft | Refusal:
         why = f" ({entry['remark']})" if entry is not None and entry["remark"] else ""
         return Refusal(reason=Reason.UNKNOWN_DRAFT, text=f"{name}{why}")
     written = spelled(run.draft).format if entry is None else entry["format"]
+    if not written and file in catalog.head_names():
+        written = engine_of(run).heads_stored_as or ""
     stated = named_format(kernels_of(run), written) if written else None
     if written and stated is None:
         return Refusal(reason=Reason.UNKNOWN_FORMAT, text=f"{written} of draft {name}")

@@ -46,6 +46,12 @@ def format_map() -> tuple[Mapping[str, str], ...]:
     return _table("formats.csv")
 
 
+@cache
+def engine_facts() -> tuple[Mapping[str, str], ...]:
+    """What engines do with drafts that is not as the strategies assume, a source beside each."""
+    return _table("engines.csv")
+
+
 def _table(name: str) -> tuple[Mapping[str, str], ...]:
     return tuple(csv.DictReader(StringIO(_file(name).read_text(encoding="utf-8"))))
 

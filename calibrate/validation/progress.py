@@ -29,6 +29,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from calibrate.published.beams import beam_run
+from calibrate.published.engines import engine_of
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
 from calibrate.published.runtimes import is_llama_cpp
@@ -102,6 +103,9 @@ def acceptance_of(run: PublishedRun, default_length: int | None = None) -> Accep
             most = k + 1.0
             tokens = most if most < tokens <= ROUNDED_UP * most else tokens
             return independent(from_tokens_per_pass(tokens, k))
+        if engine_of(run).adaptive_depth:
+            text = f"up to {k}, chosen by {run.runtime} round by round"
+            return Refusal(reason=Reason.NO_DRAFT_LENGTH, text=text)
         return _converted(run, k)
     except InputError as error:
         return Refusal(reason=Reason.IMPOSSIBLE_PROGRESS, text=str(error))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 from calibrate.comparison import SPEEDUP, THROUGHPUT
 from calibrate.published.beams import WholeAnswer, beam_run, whole_answer
 from calibrate.published.conditions import context_of, said_of, unusual
 from calibrate.published.defaults import default_draft_length
+from calibrate.published.engines import engine_of
 from calibrate.published.names import draft_of, target_of
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
@@ -24,7 +25,7 @@ from model.strategies.draft_head import TrainedHead
 from model.strategies.plain import Plain
 from model.strategies.prompt_lookup import PromptLookup
 from model.strategies.speculative import Speculative
-from model.strategies.token_tree import TokenTree
+from model.strategies.token_tree import CHAIN, TokenTree
 
 WITHOUT_DRAFT = ("plain", "batch")
 WITH_DRAFT = ("speculative", "mtp")
@@ -148,16 +149,23 @@ def _drafted(run: PublishedRun, target: Checkpoint) -> AbstractStrategy | Refusa
             draft=draft.checkpoint, draft_length=k, acceptance=acceptance, sequences=sequences
         )
     beams = beam_run(run)
-    kind = BlockDrafter if draft.head.kind.drafts_blocks else TrainedHead
-    strategy = kind(
+    tree = CHAIN if beams is None else TokenTree(beams=beams.beams)
+    if draft.head.kind.drafts_blocks and tree != CHAIN:
+        return Refusal(reason=Reason.TREE_DRAFT, text=run.draft)
+    if draft.head.kind.drafts_blocks:
+        return BlockDrafter(
+            head=draft.checkpoint,
+            design=draft.head,
+            draft_length=k,
+            acceptance=acceptance,
+            sequences=sequences,
+            block_rows=draft.head.block_length if engine_of(run).fills_block else None,
+        )
+    return TrainedHead(
         head=draft.checkpoint,
         design=draft.head,
         draft_length=k,
         acceptance=acceptance,
         sequences=sequences,
+        tree=tree,
     )
-    if beams is None or beams.beams == 1:
-        return strategy
-    if isinstance(strategy, BlockDrafter):
-        return Refusal(reason=Reason.TREE_DRAFT, text=run.draft)
-    return replace(strategy, tree=TokenTree(beams=beams.beams))

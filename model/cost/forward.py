@@ -89,23 +89,31 @@ def forward_pass(
     rows: Quantity,
     context: Quantity,
     sequences: int = 1,
+    head_rows: Quantity | None = None,
 ) -> PassCost:
     """Price one pass of `rows` tokens of each of `sequences` with `context` tokens in each cache.
 
-    Weights are read once for all sequences, a cache once for its own.
+    Weights are read once for all sequences, a cache once for its own. Of `head_rows` tokens of
+    each sequence logits are made, of all of them if left out.
 
     Raises:
         InputError: the machine has no row law for one of the checkpoint's weight formats.
     """
-    if isinstance(rows, int) and isinstance(context, int | float):
-        return _kept_forward_pass(checkpoint, machine, rows, context, sequences)
-    return _forward_pass(checkpoint, machine, rows, context, sequences)
+    logits = rows if head_rows is None else head_rows
+    if isinstance(rows, int) and isinstance(logits, int) and isinstance(context, int | float):
+        return _kept_forward_pass(checkpoint, machine, rows, context, sequences, logits)
+    return _forward_pass(checkpoint, machine, rows, context, sequences, logits)
 
 
 def _forward_pass(
-    checkpoint: Checkpoint, machine: Machine, rows: Quantity, context: Quantity, sequences: int
+    checkpoint: Checkpoint,
+    machine: Machine,
+    rows: Quantity,
+    context: Quantity,
+    sequences: int,
+    head_rows: Quantity,
 ) -> PassCost:
-    bare = cacheless_pass(checkpoint, machine, rows * sequences)
+    bare = cacheless_pass(checkpoint, machine, rows * sequences, head_rows * sequences)
     caches = cache_times(checkpoint, machine, rows=rows, context=context, sequences=sequences)
     # Several sequences of one row each are no new shape for attention; several rows are.
     several: Quantity = np.greater(rows, 1).astype(float)
@@ -134,16 +142,21 @@ _kept_forward_pass = lru_cache(maxsize=512)(_forward_pass)
 """Rounds, baselines and planners ask for the same passes again and again."""
 
 
-def cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> PassCost:
+def cacheless_pass(
+    checkpoint: Checkpoint, machine: Machine, rows: Quantity, head_rows: Quantity | None = None
+) -> PassCost:
     """A pass without its caches: the same at every context, so it is kept for whole rows."""
-    if isinstance(rows, int):
-        return _kept_pass(checkpoint, machine, rows)
-    return _cacheless_pass(checkpoint, machine, rows)
+    logits = rows if head_rows is None else head_rows
+    if isinstance(rows, int) and isinstance(logits, int):
+        return _kept_pass(checkpoint, machine, rows, logits)
+    return _cacheless_pass(checkpoint, machine, rows, logits)
 
 
-def _cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> PassCost:
+def _cacheless_pass(
+    checkpoint: Checkpoint, machine: Machine, rows: Quantity, head_rows: Quantity
+) -> PassCost:
     architecture, device, host = checkpoint.architecture, machine.device, machine.host
-    head = siblings_time(machine, checkpoint.head_siblings, checkpoint.head_formats, rows)
+    head = siblings_time(machine, checkpoint.head_siblings, checkpoint.head_formats, head_rows)
     weights: list[tuple[int, ProductTime]] = [(1, head)]
     weights += [
         (1, siblings_time(machine, each, checkpoint.entry_formats, rows))
@@ -165,10 +178,8 @@ def _cacheless_pass(checkpoint: Checkpoint, machine: Machine, rows: Quantity) ->
     several = np.greater(rows, 1)
     layer_s = device.layer_s + np.where(several, device.more_rows_layer_s, 0.0)
     dispatch_s = device.pass_s + blocks * layer_s + special_s + kernels * device.kernel_s
-    elements_s = rows * (
-        blocks * architecture.hidden_size * device.element_s
-        + architecture.head.columns * device.logit_s
-    )
+    elements_s = rows * blocks * architecture.hidden_size * device.element_s
+    elements_s = elements_s + head_rows * architecture.head.columns * device.logit_s
     fixed_s = dispatch_s + elements_s
     weights_s = total(weights, lambda time: time.memory_s)
     submitted_s = submission_s(checkpoint, machine, rows)

@@ -8,9 +8,10 @@ r"""Block drafters (DFlash, DSpark): one pass of a small network proposes every 
 * :math:`t_{states}`: the states that the target left of the n accepted tokens and its own go
   through `fc`, and every layer makes keys and values of them; this is the accept hook, and its
   keys and values are all that stays in the cache.
-* :math:`t_{block}`: the layers and the logits over b rows, the last token and masks: b = k + 1
-  for DFlash, b = k for DSpark, which drafts from the last token's own row. The matrices of keys
-  and values are read a second time. Weights are read once whatever k is.
+* :math:`t_{block}`: the layers over b rows, the last token and masks: b = k + 1 for DFlash, b = k
+  for DSpark, which drafts from the last token's own row. DFlash makes logits of every mask, DSpark
+  of the rows that it drafts from. The matrices of keys and values are read a second time. Weights
+  are read once whatever k is.
 * :math:`t_{correction}`: DSpark corrects the logits of a token by the token before it, with one
   product of the vocabulary's width for each draft token, one after the other.
 
@@ -20,9 +21,8 @@ for a runtime that fills the block of its training and verifies the first k, sta
 Rounds, speedup and further assumptions are those of :mod:`model.strategies.drafted`.
 
 Where it stops holding: mlx-vlm shortens the block of some heads while acceptance is low, and drafts
-the sequences of a batch one after the other, where one pass for all is priced. DFlash makes no
-logits of its first row, which is priced with the others; of DFlash 2 the look-ups of token pairs
-are left out. Nothing here was measured as a whole.
+the sequences of a batch one after the other, where one pass for all is priced. Of DFlash 2 the
+look-ups of token pairs are left out. Nothing here was measured as a whole.
 """
 
 from __future__ import annotations
@@ -101,6 +101,13 @@ class BlockDrafter(AbstractDrafted):
         """Rows of the shortest block that proposes the draft."""
         return self.draft_length + (self.design.kind is not HeadKind.DSPARK)
 
+    @property
+    def head_rows(self) -> int:
+        """Rows of the block that logits are made of."""
+        if self.design.kind is HeadKind.DSPARK:
+            return self.draft_length
+        return (self.block_rows or self.fitted_rows) - 1
+
     def first_rows(self, accepted: int) -> int:
         """States of the target that a round takes in: one more than were accepted."""
         return accepted + 1
@@ -125,6 +132,7 @@ class BlockDrafter(AbstractDrafted):
             rows=self.block_rows or self.fitted_rows,
             context=context,
             sequences=self.sequences,
+            head_rows=self.head_rows,
         )
         with_states = self._with_states(block, machine, rows * self.sequences)
         return self._with_corrections(with_states, machine)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.cost.forward import cacheless_pass, forward_pass
+from model.cost.weight_cost import siblings_time
 from model.errors import InputError
 from model.machine.machine import Device, Submission
 from model.machine.row_law import Shape
@@ -185,6 +186,20 @@ def test_a_format_that_was_never_measured_is_refused() -> None:
         forward_pass(small("mxfp4"), only, rows=1, context=0)
     # Other groups of the same bits run the same kernels.
     assert float(forward_pass(small("q4_1"), only, rows=1, context=0).weights_s) > 0
+
+
+def test_a_pass_may_make_logits_of_fewer_rows() -> None:
+    """Only the head's product and its logits depend on them."""
+    here = machine(flat_law(bandwidth=1e11, flops=1e9, tile_rows=5.0))
+    all_rows, one, same = (
+        forward_pass(small(), here, rows=8, context=0.0, head_rows=each) for each in (8, 1, None)
+    )
+    assert float(same.device_s) == float(all_rows.device_s)
+    head = small().head_siblings
+    times = [siblings_time(here, head, small().head_formats, rows).total_s for rows in (8, 1)]
+    saved = float(times[0] - times[1]) + 7 * small().architecture.head.columns * here.device.logit_s
+    assert float(all_rows.device_s - one.device_s) == pytest.approx(saved)
+    assert saved > 0.0
 
 
 def test_whole_rows_are_kept_and_arrays_are_not_and_both_agree() -> None:

@@ -292,11 +292,16 @@ class TestRounds:
         here = machine(flat_law(bandwidth=1e30), device=counting)
         for kind, corrections in (("dflash", 0), ("dspark", 3)):
             strategy = block(kind, 3, 0.0)
-            rows = strategy.fitted_rows
             cost = strategy.draft_pass(TARGET, here, 0.0, 1)
             # The layers have four products and attention each, and the logits one.
             assert float(cost.dispatch_s) == 1 + 2 * 5 + 1 + 2 + corrections
-            assert float(cost.arithmetic_s) == pytest.approx((rows + corrections) * 1024)
+            # Neither makes logits of more rows than it drafts.
+            assert float(cost.arithmetic_s) == pytest.approx((3 + corrections) * 1024)
+
+    def test_a_filled_block_makes_logits_of_its_masks_or_of_the_draft(self) -> None:
+        """DFlash of every mask, DSpark of the rows whose logits it corrects."""
+        assert block("dflash", 2, 0.0, rows=16).head_rows == 15
+        assert block("dspark", 2, 0.0, rows=7).head_rows == 2
 
 
 class TestPrediction:
