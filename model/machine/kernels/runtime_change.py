@@ -15,9 +15,9 @@ FLOP/s per core (M3 Ultra). 10 cores beside 92 GB/s make a row of a 4-bit matrix
 one-row product, and the first two rows hide behind reading: 3 rows cost 1.5 and 5 cost 2.5. An
 M4 Pro shows 0.30 to 0.35 of its one-row call (mlx issue 3839). Its calls hold some 0.2 ms beside
 the kernel: with them the same rate per core gives the ratios that were seen, 1.9 at 4 rows and
-3.3 (seen: 3.44) at 8. Yet the gain of the wide kernel was published as 1.3 to 1.4 at 4 rows on M4
-Pro and M3 Ultra, where these rates say 1.6 to 1.9: the per-row rate may be half as high again,
-and its standard error is a third.
+3.3 (seen: 3.44) at 8. The gain of the wide kernel at 4 rows was published as 1.4 on M3 Ultra, where
+these rates say 1.37, but as 1.3 on M4 Pro, where they say 1.9: the per-row rate may be half as high
+again there, and its standard error is a quarter.
 
 Where it stops holding: attention and dispatch costs are kept (what releases changed there is not
 tabled), and so is the scatter that the fit left on whole passes.
