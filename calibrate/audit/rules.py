@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from calibrate.audit import baselines, copies, progress, rates, roof, series, slips
+from calibrate.audit import baselines, copies, progress, rates, roof, scaling, series, slips
 from calibrate.audit.groups import setting_key
 from calibrate.published.run_row import PublishedRun
 
@@ -75,6 +75,9 @@ GROUP_RULES = {
     "suspicious/slow-baseline": GroupRule(keys=one(setting_key), check=baselines.slow_baseline),
     "suspicious/foreign-baseline": GroupRule(
         keys=one(setting_key), check=baselines.foreign_baseline
+    ),
+    "suspicious/slower-than-scaling": GroupRule(
+        keys=one(scaling.series_key), check=scaling.slower_than_scaling
     ),
     "suspicious/slow-repeat": GroupRule(keys=one(series.repeat_key), check=series.slow_repeat),
     "suspicious/stream-above-plain": GroupRule(

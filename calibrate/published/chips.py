@@ -24,12 +24,14 @@ NO_NAME = frozenset(("nvidia", "amd", "apple", "geforce", "gpu", "desktop", "edi
 class Chip:
     """A chip in one of its numbers of cores; `gpu` is None where it is not Apple's.
 
+    `cores` are those of the GPU, of NVIDIA's its multiprocessors; None where nobody says.
     `cores_stated` is False where a run leaves the number open and the largest that its memory and
     bandwidth allow was taken.
     """
 
     name: str
     gpu: Gpu | None
+    cores: int | None
     nominal_bandwidth_bytes_per_s: float | None
     memory_options: tuple[int, ...]
     cores_stated: bool
@@ -38,6 +40,11 @@ class Chip:
     def label(self) -> str:
         """The chip and its cores, in a few words."""
         return self.name if self.gpu is None else f"{self.name} {self.gpu.cores}-core"
+
+    @property
+    def file_name(self) -> str:
+        """How the names of its profiles begin, as m4-max or dgx-spark-gb10."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
 def chip_of(run: PublishedRun) -> Chip | Refusal:
@@ -103,6 +110,7 @@ def chip_bins() -> dict[str, tuple[Chip, ...]]:
         chip = Chip(
             name=facts["chip"],
             gpu=gpu_of(facts["mlx_architecture"], cores),
+            cores=cores,
             nominal_bandwidth_bytes_per_s=float(bandwidth) if bandwidth else None,
             memory_options=tuple(int(each) for each in options),
             cores_stated=True,

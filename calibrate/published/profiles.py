@@ -12,7 +12,7 @@ from calibrate.published.chips import Chip
 from calibrate.published.names import chip_of, runtime_family
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
-from calibrate.published.runtimes import NEW_MLX, OLD_MLX, OLDEST_MLX
+from calibrate.published.runtimes import NEW_MLX, OLD_MLX, OLDEST_MLX, split_family
 from model.catalog import packaged_profile_names, packaged_profile_text
 from model.errors import InputError
 from model.machine.constant import Origin
@@ -104,13 +104,21 @@ def _packaged(chip: Chip, family: str) -> Profile | None:
         cores = chip.gpu.cores
     own = [each for each in own if _cores(each) == cores]
     # Fitted before prior, and of this very runtime before one of the other series.
-    own.sort(key=lambda each: (bool(each.samples), each.header.runtime.startswith(family)))
+    own.sort(
+        key=lambda each: (
+            bool(each.samples),
+            each.header.runtime.startswith(split_family(family)[0]),
+        )
+    )
     return _as_family(own[-1], family) if own else None
 
 
 def _as_family(profile: Profile, family: str) -> Profile | None:
     """The profile under a family of runtimes; None where nothing says what changes."""
     runtime = profile.header.runtime
+    family, back_end = split_family(family)
+    if back_end != profile.header.device:
+        return None
     if runtime.startswith(family):
         return profile
     if family not in (OLDEST_MLX, OLD_MLX, NEW_MLX) or not runtime.startswith("mlx-"):
@@ -134,7 +142,7 @@ def _scaled(chip: Chip, family: str, scaled: Scaled | None) -> Profile | None:
 @lru_cache(maxsize=128)
 def profiles_of(chip: Chip) -> tuple[Profile, ...]:
     """The packaged profiles of a chip, whatever its cores; their files are named after it."""
-    start = chip.name.lower().replace(" ", "-") + "-"
+    start = chip.file_name + "-"
     named = [name for name in packaged_profile_names() if name.startswith(start)]
     found = [
         profile_from_json(packaged_profile_text(name), f"packaged profile {name}") for name in named

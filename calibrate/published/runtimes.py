@@ -28,6 +28,8 @@ MLX_ENGINES = (
     *("vllm-mlx", "mtplx", "lightning-mlx", "omlx", "unsloth mlx"),
 )
 """How the names of engines begin that run MLX's kernels."""
+OTHER_BACK_ENDS = ("cuda", "vulkan", "rocm", "other")
+"""What a family ends in where it does not run on Metal."""
 DS4 = "ds4"
 """An engine for DeepSeek V4 whose matrix kernels are llama.cpp's and whose attention is its own.
 
@@ -93,9 +95,19 @@ def _own_kernel(run: PublishedRun, name: str) -> str | None:
     return None if known and rows < FEW_ROWS_FROM else FEW_ROWS
 
 
+def split_family(family: str) -> tuple[str, str]:
+    """A family's runtime, and the back end that it runs on.
+
+    >>> split_family("mlx-0.32"), split_family("llama.cpp-cuda")
+    (('mlx-0.32', 'metal'), ('llama.cpp', 'cuda'))
+    """
+    runtime, _, back_end = family.rpartition("-")
+    return (runtime, back_end) if back_end in OTHER_BACK_ENDS else (family, "metal")
+
+
 def _back_end(run: PublishedRun, name: str) -> str:
     """Empty for Metal, else what is appended to a family."""
-    for back_end in ("cuda", "vulkan", "rocm"):
+    for back_end in OTHER_BACK_ENDS[:-1]:
         if back_end in name:
             return f"-{back_end}"
     if "(cpu)" in name:

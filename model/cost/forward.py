@@ -32,6 +32,7 @@ from typing import final
 import numpy as np
 
 from model.cost.cache_cost import cache_times
+from model.cost.moe import in_batch
 from model.cost.weight_cost import experts_times, siblings_time
 from model.machine.machine import Device, Machine
 from model.machine.overlap import larger
@@ -113,7 +114,8 @@ def _forward_pass(
     sequences: int,
     head_rows: Quantity,
 ) -> PassCost:
-    bare = cacheless_pass(checkpoint, machine, rows * sequences, head_rows * sequences)
+    of_batch = in_batch(checkpoint) if sequences > 1 else checkpoint
+    bare = cacheless_pass(of_batch, machine, rows * sequences, head_rows * sequences)
     caches = cache_times(checkpoint, machine, rows=rows, context=context, sequences=sequences)
     # Several sequences of one row each are no new shape for attention; several rows are.
     several: Quantity = np.greater(rows, 1).astype(float)

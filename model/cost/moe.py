@@ -4,13 +4,18 @@ With independent routing, M rows that pick k of E experts each touch
 
 .. math:: U(M) = E \bigl(1 - (1 - k / E)^M\bigr)
 
-different ones. Neighbouring tokens share more than chance (25.7 % of their experts against 6.25 %
-in mlx-lm PR 1485). Where that share s was measured, rows choose as if from a pool of k / s:
+different ones. Experts are not equally popular, and neighbouring tokens share more than chance
+(25.7 % of their experts against 6.25 % in mlx-lm PR 1485). With popularities drawn from a Beta law
+of mean k / E and strength n, a = n k / E, two rows share s = (a + 1) / (n + 1) of theirs, and
 
-.. math:: U(M) = \tfrac{k}{s} \bigl(1 - (1 - s)^M\bigr)
+.. math:: U(M) = E \Bigl(1 - \prod_{i<M} \frac{n - a + i}{n + i}\Bigr)
 
-which is the first law at s = k / E, k at s = 1, and exact for two rows. A pool describes one
-text; over hundreds of rows the topic drifts and more experts are met.
+which is the first law at n = inf (s = k / E), k at s = 1, and exact for one row and two. Where
+nobody measured s, rows of one sequence are taken to choose by chance; the canvases of LLaDA2-mini,
+which was trained to balance its experts, agree. Sequences of a batch are taken to have a = 0.5
+(:func:`in_batch`), which batches of gpt-oss-20b say (ggml-org/llama.cpp, llama-batched-bench on a
+GB10, 2 to 32 sequences of random tokens). Of the other mixtures there Qwen3-Coder-30B-A3B and
+gpt-oss-120b say 0.3 and less, GLM-4.7-Flash 1; the text above says 0.24.
 
 Arithmetic is one product per (row, expert) pair whatever the overlap, because MLX's gathered
 matrix-vector kernel serves each pair on its own. Only from a number of pairs per expert on does
@@ -19,9 +24,21 @@ it sort the pairs and work on tiles of rows (:class:`model.machine.machine.Group
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
 from model.errors import InputError
+from model.network.checkpoint import Checkpoint
 from model.network.layer import Experts
 from model.units import Quantity
+
+USUAL_POPULARITY = 0.5
+"""Shape of the law of popularities, a: the smaller, the more unequal the experts."""
+EQUAL_SHARE = 1e-9
+"""Shares closer to chance than this are those of equal experts."""
 
 
 def unique_experts(experts: Experts, rows: Quantity) -> Quantity:
@@ -38,4 +55,50 @@ def unique_experts(experts: Experts, rows: Quantity) -> Quantity:
             f"is not possible for {experts.top_k} of {experts.num_experts} experts",
             f"give a share from {chance:.3g} (chance) to 1",
         )
-    return experts.top_k / share * (1.0 - (1.0 - share) ** rows)
+    if share == 1.0:
+        return experts.top_k + 0.0 * rows
+    if share - chance < EQUAL_SHARE:
+        return experts.num_experts * (1.0 - (1.0 - chance) ** rows)
+    strength = (1.0 - share) / (share - chance)
+    spared = strength * (1.0 - chance)
+    log_unseen = (
+        log_gamma(spared + rows)
+        - log_gamma(strength + rows)
+        - (math.lgamma(spared) - math.lgamma(strength))
+    )
+    return experts.num_experts * -np.expm1(log_unseen)
+
+
+@lru_cache(maxsize=64)
+def in_batch(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint as unrelated sequences use it: popular experts are met again.
+
+    A share that was stated stays.
+    """
+    architecture = checkpoint.architecture
+    layers = tuple(
+        layer
+        if layer.experts is None or layer.experts.shared_choice is not None
+        else replace(
+            layer, experts=replace(layer.experts, shared_choice=usual_share(layer.experts))
+        )
+        for layer in architecture.layers
+    )
+    if layers == architecture.layers:
+        return checkpoint
+    return replace(checkpoint, architecture=replace(architecture, layers=layers))
+
+
+def usual_share(experts: Experts) -> float:
+    """The share of its experts that a sequence has in common with another of its batch."""
+    chance = experts.top_k / experts.num_experts
+    strength = USUAL_POPULARITY / chance
+    return (USUAL_POPULARITY + 1.0) / (strength + 1.0) if chance < 1.0 else 1.0
+
+
+def log_gamma(numbers: Quantity) -> Quantity:
+    """The logarithm of the gamma function, elementwise."""
+    return math.lgamma(numbers) if isinstance(numbers, int | float) else _log_gamma(numbers)
+
+
+_log_gamma = np.vectorize(math.lgamma, otypes=[float])

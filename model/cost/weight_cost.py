@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from model.cost.moe import unique_experts
@@ -57,7 +59,9 @@ def experts_times(
         memory_s, arithmetic_s = distinct * pair.memory_s, pairs * pair.arithmetic_s
         if machine.grouping is not None:
             slots_s = grouped_arithmetic_s(law, one, machine.grouping, pairs / distinct)
-            grouped = machine.grouping.groups(pairs=pairs, num_experts=experts.num_experts)
+            grouped = machine.grouping.groups(
+                pairs=pairs, num_experts=experts.num_experts, rows=rows
+            )
             arithmetic_s = np.where(grouped, distinct * slots_s, arithmetic_s)
         total_s = overlapped(memory_s, arithmetic_s, law.overlap)
         times.append(ProductTime(memory_s=memory_s, arithmetic_s=arithmetic_s, total_s=total_s))
@@ -69,9 +73,10 @@ def grouped_arithmetic_s(
 ) -> Quantity:
     """Arithmetic of one expert whose `rows` are served in tiles, at the rate of the tiled kernel.
 
-    The tile is the gathered kernel's own; its rate is that of the dense kernel for as many rows.
+    The tile is the gathered kernel's own; its rate is that of the dense kernel for as many rows,
+    on cores that the experts beside each other keep busy.
     """
-    regime = law.regime_at(grouping.tile_rows)
+    regime = replace(law.regime_at(grouping.tile_rows), fill_columns=0.0)
     tile = regime.time(expert, grouping.tile_rows, law.overlap)
     slot_s = tile.arithmetic_s / regime.slots(grouping.tile_rows)
     return np.ceil(rows / grouping.tile_rows) * grouping.tile_rows * slot_s

@@ -47,7 +47,7 @@ def made_up(chips: tuple[Chip, ...], logs: Array, *, contexts: tuple[float, ...]
     made: list[Timing] = []
     for each in chips:
         bandwidth, cores = (np.array(number) for number in data_sheet(each))
-        per_unit = rates(logs, bandwidth, cores, mixed=False)
+        per_unit = rates(logs, bandwidth, cores, kernels="mlx")
         for name, stored_as in MODELS:
             target = load_target(name, stored_as)
             made += [
@@ -100,7 +100,7 @@ def test_a_cache_is_read_once_and_copied_once_in_256_tokens() -> None:
 def test_reading_and_unpacking_overlap_with_exponent_two() -> None:
     logs = constants(bandwidth_share=0.5, unpack_core_s=4.5e-9 / 8)
     # A byte in 1 / (0.5 * 2e9) = 1 ns; 8 / 4.5 weights of a byte in 4.5 / 8 ns each at one core.
-    per_unit = rates(logs, np.array(2e9), np.array(1.0), mixed=False)
+    per_unit = rates(logs, np.array(2e9), np.array(1.0), kernels="mlx")
     found = dict(zip(TERMS, per_unit, strict=True))
     assert found["4bit"] == pytest.approx(math.sqrt(2) * 1e-9)
     assert found["float"] == pytest.approx(1e-9)

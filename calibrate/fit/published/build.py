@@ -1,4 +1,4 @@
-"""Write the shipped profiles of Apple chips anew from the shipped runs: `make profiles`."""
+"""Write the shipped profiles of published runs anew from the shipped runs: `make profiles`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from model.machine.profile_file import write_profile
 
 RUNTIMES = (NEWEST_MLX, LLAMA_CPP)
 """Older releases of MLX follow from the newest: `--runtime mlx-0.31`."""
+CUDA_RUNTIMES = tuple(f"{runtime}-cuda" for runtime in RUNTIMES)
+CUDA_CHIPS = ("dgx spark (gb10)",)
+"""Chips of others that have been run with enough networks to be fitted, by themselves."""
 GENERATIONS = range(13, 18)
 """M1 to M5, the chips that somebody published runs of."""
 
@@ -28,19 +31,26 @@ def shipped_chips() -> Iterator[Chip]:
                 yield chip
 
 
+def shipped_profiles() -> Iterator[tuple[Chip, str]]:
+    """Every chip and runtime that a profile is shipped for."""
+    for chip in shipped_chips():
+        yield from ((chip, runtime) for runtime in RUNTIMES)
+    for name in CUDA_CHIPS:
+        yield from ((chip, runtime) for chip in chip_bins()[name] for runtime in CUDA_RUNTIMES)
+
+
 def build(folder: Path) -> int:
     """Write every profile into a folder; how many there are."""
     written = 0
-    for chip in shipped_chips():
-        for runtime in RUNTIMES:
-            profile = stated_profile(shipped_runs(), chip, runtime)
-            write_profile(profile, folder / f"{profile_name(chip, runtime)}.json")
-            written += 1
+    for chip, runtime in shipped_profiles():
+        profile = stated_profile(shipped_runs(), chip, runtime)
+        write_profile(profile, folder / f"{profile_name(chip, runtime)}.json")
+        written += 1
     return written
 
 
 if __name__ == "__main__":
     print(f"{build(Path(sys.argv[1]))} profiles")
-    for runtime in RUNTIMES:
+    for runtime in (*RUNTIMES, *CUDA_RUNTIMES):
         for name, count, median, p90 in held_out_rows(runtime):
             print(f"{name}: {count} runs, median {100 * median:.1f} %, p90 {100 * p90:.1f} %")

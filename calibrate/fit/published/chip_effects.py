@@ -48,11 +48,14 @@ EFFECTS = {
     "norm_s": Effect(value=1e-5, common=0.7, generation=0.15, size=0.3, chip=0.2),
     "mixed_unpacking": Effect(value=1.5, common=0.3, generation=0.02, size=0.02, chip=0.3),
     "cache_slowdown": Effect(value=1.3, common=0.4, generation=0.1, size=0.2, chip=0.25),
+    "attention_core_s": Effect(value=3e-11, common=0.5, generation=0.1, size=0.05, chip=0.05),
 }
 """What is fitted: share of the nominal bandwidth; seconds in which one core unpacks a weight;
 seconds of a layer, and on top of it of routed experts, a recurrence and a further norm; how much
-longer a weight of llama.cpp's K types takes to unpack than one of its plain types; how much longer
-a byte of a cache takes to read."""
+longer a weight of llama.cpp's K types or mxfp4 takes to unpack than one of its plain types; how much longer
+a byte of a cache takes to read; seconds of a core for an operation of llama.cpp's attention on
+Metal, which gives each query head its own threadgroup, so that heads of a group share no reading
+(`kernel_flash_attn_ext_vec`)."""
 
 
 def prior_values() -> Array:
@@ -74,13 +77,12 @@ def design(chip: Chip, index: int | None, chips: int) -> Array:
 
     `index` is the chip's place among those with rows; None has no deviation of its own here.
     """
-    if chip.gpu is None:
-        raise AssertionError("a chip without a GPU of Apple's has no effects")
+    generation = MIDDLE_GENERATION if chip.gpu is None else chip.gpu.generation
     constants, each = len(EFFECTS), 2 + len(SIZE_NAMES)
     matrix = np.zeros((constants, constants * (each + chips)))
     for row in range(constants):
         matrix[row, each * row] = 1.0
-        matrix[row, each * row + 1] = chip.gpu.generation - MIDDLE_GENERATION
+        matrix[row, each * row + 1] = generation - MIDDLE_GENERATION
         matrix[row, each * row + 2 + size_index(chip)] = 1.0
         if index is not None:
             matrix[row, constants * (each + index) + row] = 1.0
@@ -88,6 +90,6 @@ def design(chip: Chip, index: int | None, chips: int) -> Array:
 
 
 def size_index(chip: Chip) -> int:
-    """The place of a chip's size among base, Pro, Max and Ultra."""
+    """The place of a chip's size among base, Pro, Max and Ultra; of others' chips the first."""
     size = chip.name.partition(" ")[2]
     return SIZE_NAMES.index(size) if size in SIZE_NAMES else 0

@@ -66,9 +66,14 @@ def relative(errors: Array) -> Array:
 
 
 def held_out_rows(runtime: str) -> list[tuple[str, int, float, float]]:
-    """For each split its name, number of runs, and median and 90th percentile of the error."""
-    chips = np.array([error for error, _ in errors_of_chips(runtime)])
-    splits = (("model", errors_of_models(runtime)), ("chip", chips))
+    """For each split its name, number of runs, and median and 90th percentile of the error.
+
+    A chip that stands alone under its runtime has no others to be told from.
+    """
+    splits = [("model", errors_of_models(runtime))]
+    if len(whole_fit(runtime).labels) > 1:
+        chips = np.array([error for error, _ in errors_of_chips(runtime)])
+        splits.append(("chip", chips))
     return [
         (
             f"{runtime}, {name} left out",

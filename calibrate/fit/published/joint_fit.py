@@ -10,8 +10,9 @@ with exponent 2, halfway between none and perfect:
                  + \Bigl(\frac{8 u}{b\, cores}\Bigr)^2\Bigr]^{1/2}
 
 so wide chips, whose memory outgrows their cores, lose at few bits. 16-bit weights are not
-unpacked. Constants are those of :mod:`.chip_effects`; an engine other than the reference one has
-a factor of its own on every time.
+unpacked. Where attention works head by head, reading a cache and the operations of all heads
+overlap likewise. Constants are those of :mod:`.chip_effects`; an engine other than the reference
+one has a factor of its own on every time.
 
 The estimate is the most probable one (Gauss-Newton on log times), with Cauchy weights that are
 twice as sharp on the slow side: heat, paging and other work make a run slow, nothing makes it fast.
@@ -30,6 +31,7 @@ from calibrate.fit.published.chip_effects import EFFECTS, design, prior_values, 
 from calibrate.fit.published.timings import LLAMA_CPP, REFERENCE_ENGINES, Timing
 from calibrate.fit.published.work import COUNTED, FORMATS, TERMS, work_of
 from calibrate.published.chips import Chip
+from model.machine.overlap import overlapped
 from model.units import Array
 
 SCATTER_LOG = 0.05
@@ -39,18 +41,23 @@ FAST_CUT, SLOW_CUT = 2.0, 1.0
 ENGINE_WIDTH_LOG = 0.05
 STATED_S = {"kernel_s": 2.5e-6, "pass_s": 6e-5, "logit_s": 2e-10}
 """Terms too small to be seen in a plain pass, kept at the values of the M3 prior."""
-MIXED_FORMATS = ("4bit", "affine")
-"""Formats that llama.cpp has as K types: blocks of 256 weights with scales in two steps."""
+ATTENTION_OVERLAP = 4.0
+"""Of reading a cache and attending to it head by head: nearly perfect, and smooth for the fit."""
+MIXED_FORMATS = ("4bit", "affine", "fp")
+"""Formats that llama.cpp has as K types, blocks of 256 weights with scales in two steps, or as
+mxfp4, whose values it looks up in a table."""
 DIFFERENCE = 1e-4
-ITERATIONS = 30
+ITERATIONS = 60
 LARGEST_STEP = 1.0
 
 
-def rates(constants: Array, bandwidth: Array, cores: Array, *, mixed: bool) -> Array:
+def rates(constants: Array, bandwidth: Array, cores: Array, *, kernels: str) -> Array:
     """Seconds per unit of each of `TERMS`: shape (..., terms) for logs of shape (..., effects).
 
-    `mixed` says whether formats of less than 8 bits are llama.cpp's K types.
+    Of llama.cpp's kernels formats of less than 8 bits are K types; on Metal its attention works
+    head by head.
     """
+    mixed = kernels.startswith(LLAMA_CPP)
     values = dict(zip(EFFECTS, np.moveaxis(np.exp(constants), -1, 0), strict=True))
     byte_s = 1.0 / (values["bandwidth_share"] * bandwidth)
     columns: list[Array] = []
@@ -59,15 +66,25 @@ def rates(constants: Array, bandwidth: Array, cores: Array, *, mixed: bool) -> A
         unpack_s = 0.0 if name == "float" else factor * values["unpack_core_s"] / cores
         columns.append(np.hypot(byte_s, 8.0 * unpack_s / bits))
     columns.append(byte_s * values["cache_slowdown"])
+    by_head = kernels == LLAMA_CPP
+    columns.append(values["attention_core_s"] / cores if by_head else np.zeros_like(byte_s))
     columns += [values.get(name, np.full_like(byte_s, STATED_S.get(name))) for name in COUNTED]
     return np.stack(columns, axis=-1)
 
 
+def pass_seconds(work: Array, per_unit: Array) -> Array:
+    """The time of passes: all terms, but that reading caches and attending to them overlap."""
+    times = work * per_unit
+    cache_s, attention_s = times[..., TERMS.index("cache")], times[..., TERMS.index("attention")]
+    attended_s = overlapped(cache_s, attention_s, ATTENTION_OVERLAP)
+    return np.sum(times, axis=-1) - cache_s - attention_s + attended_s
+
+
 def data_sheet(chip: Chip) -> tuple[float, float]:
     """Nominal bandwidth and GPU cores."""
-    if chip.gpu is None or chip.nominal_bandwidth_bytes_per_s is None:
-        raise AssertionError("only chips of Apple with a stated bandwidth are fitted")
-    return chip.nominal_bandwidth_bytes_per_s, float(chip.gpu.cores)
+    if chip.cores is None or chip.nominal_bandwidth_bytes_per_s is None:
+        raise AssertionError("only chips with a stated bandwidth and cores are fitted")
+    return chip.nominal_bandwidth_bytes_per_s, float(chip.cores)
 
 
 @final
@@ -75,7 +92,7 @@ def data_sheet(chip: Chip) -> tuple[float, float]:
 class JointFit:
     """The terms of all chips at the optimum, and their covariance."""
 
-    mixed: bool
+    kernels: str
     timings: tuple[Timing, ...]
     labels: tuple[str, ...]
     terms: Array
@@ -102,8 +119,8 @@ class JointFit:
         """The time of a pass on its chip, by the reference engine."""
         constants, _ = self.constants(timing.chip)
         bandwidth, cores = (np.array(each) for each in data_sheet(timing.chip))
-        per_unit = rates(constants, bandwidth, cores, mixed=self.mixed)
-        return float(work_of(timing.target, timing.context) @ per_unit)
+        per_unit = rates(constants, bandwidth, cores, kernels=self.kernels)
+        return float(pass_seconds(work_of(timing.target, timing.context), per_unit))
 
     def chip_scatter(self) -> Array:
         """Variance of each run's log time that chips alike in their data sheets leave open."""
@@ -130,7 +147,6 @@ class JointFit:
 
 def joint_fit(timings: tuple[Timing, ...], kernels: str) -> JointFit:
     """Fit every chip that the timings hold, all of them of the same kernels."""
-    mixed = kernels == LLAMA_CPP
     chips = {each.chip.label: each.chip for each in timings}
     labels = tuple(sorted(chips))
     engines = sorted({each.engine for each in timings} - set(REFERENCE_ENGINES))
@@ -157,7 +173,8 @@ def joint_fit(timings: tuple[Timing, ...], kernels: str) -> JointFit:
         constants = prior_values() + designs @ terms
 
         def log_times(at: Array) -> Array:
-            return np.log(np.sum(work * rates(at, *sheets.T, mixed=mixed)[places], axis=1))
+            per_unit = rates(at, *sheets.T, kernels=kernels)[places]
+            return np.log(pass_seconds(work, per_unit))
 
         at_optimum, jacobian = log_times(constants), on_engine.copy()
         for index in range(len(EFFECTS)):
@@ -182,7 +199,7 @@ def joint_fit(timings: tuple[Timing, ...], kernels: str) -> JointFit:
         if np.max(np.abs(step), initial=0.0) < DIFFERENCE:
             break
     return JointFit(
-        mixed=mixed,
+        kernels=kernels,
         timings=timings,
         labels=labels,
         terms=terms,

@@ -4,12 +4,7 @@ Plain decoding shows kernels for one row only. Which kernel serves more rows, an
 is known from MLX's tables (:mod:`model.machine.kernels.dispatch`), its rate from what others
 published, per core (:mod:`model.machine.kernels.published_rates`).
 
-llama.cpp has no such table here. Its law is read off batched decoding on an M2 Ultra, 76 cores
-(ggml-org/llama.cpp, benches of build b828e18c7): Qwen2.5-Coder-7B in Q8_0 takes 15.1, 18.3, 31.4,
-49.8 and 52.4 ms for 2, 4, 8, 16 and 32 rows. That is one tile of 4 rows up to 4, two at 8, and a
-padded tile of 32 from 9 rows on; 0.053e12 FLOP/s per core in small tiles and 0.12e12 in large ones,
-0.075e12 and 0.10e12 for gemma-3-4b in Q4_0. An M4 gains 1.22 from 8 rows of a 27B model: 0.041e12.
-One chip and two formats carry this, so the errors are wide.
+llama.cpp's are in :mod:`.llama_cpp`, and those of MLX on CUDA in :mod:`.cuda_rates`.
 
 Routed experts are one product of one row for each (row, expert) pair. On an M1 Ultra rows that all
 take the same experts cost as much as rows that take different ones (lablup/mlxcel), so a pair costs
@@ -19,24 +14,26 @@ the fewest bits of its format take as long as their bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from calibrate.fit.published import llama_cpp
+from calibrate.fit.published.cuda_rates import CUDA_RATES
+from calibrate.fit.published.joint_fit import ATTENTION_OVERLAP
+from calibrate.fit.published.llama_cpp import CoreRate
 from calibrate.fit.published.timings import LLAMA_CPP
 from calibrate.fit.published.work import FORMATS
+from calibrate.published.chips import Chip
+from calibrate.published.runtimes import split_family
 from model.machine.constant import Constant, Origin
-from model.machine.kernels.dispatch import dispatch_of
-from model.machine.kernels.gpu import Gpu
+from model.machine.kernels.dispatch import KernelUse, dispatch_of
 from model.machine.kernels.published_rates import published_rate
 from model.machine.kernels.runtime_change import LARGE_MATRIX
 from model.machine.profile import LawForm, RegimeForm
 from model.machine.row_law import Shape
 
-FEW_ROWS_FLOPS_PER_S, FEW_ROWS_ERROR = 0.055e12, 0.35
-MANY_ROWS_FLOPS_PER_S, MANY_ROWS_ERROR = 0.11e12, 0.30
-"""Of llama.cpp, per core, and relative standard errors."""
-LARGE_TILE_ROWS = 32.0
 ATTENTION_FLOPS_PER_S, ATTENTION_ERROR = 0.1e12, 0.5
 """Per core, for several query rows; a prior, as in the profile of the base M3."""
 ROWS_MEASURED = 32
@@ -87,29 +84,34 @@ def stated(value: float, stderr: float, unit: str = "s", origin: Origin = Origin
     return Constant(value=value, stderr=stderr, unit=unit, origin=origin, draws=np.empty(0))
 
 
-def stated_constants(kernels: str) -> dict[str, Constant]:
+def stated_constants(runtime: str) -> dict[str, Constant]:
     """Everything that plain passes do not tell, the rates of rows apart."""
-    host = LLAMA_CPP_HOST if kernels == LLAMA_CPP else MLX_HOST
-    return {name: stated(*values) for name, values in (SMALL_TERMS | host).items()}
+    name, back_end = split_family(runtime)
+    host = LLAMA_CPP_HOST if name == LLAMA_CPP else MLX_HOST
+    rows = llama_cpp.ROWS_S[back_end] if name == LLAMA_CPP else {}
+    return {key: stated(*values) for key, values in (SMALL_TERMS | rows | host).items()}
 
 
-def law_forms(runtime: str, gpu: Gpu) -> tuple[LawForm, ...]:
+def law_forms(runtime: str, chip: Chip) -> tuple[LawForm, ...]:
     """A law for every format; one shape stands for all, as plain runs do not tell them apart."""
-    own = FORMATS if runtime == LLAMA_CPP else [name for name in FORMATS if "gguf" not in name]
+    own = [name for name in FORMATS if "gguf" not in name or runtime.startswith(LLAMA_CPP)]
     return tuple(
-        _law(name, Shape.WIDE.value, (form for form, _ in later_regimes(name, runtime, gpu)))
+        _law(name, Shape.WIDE.value, (form for form, _ in later_regimes(name, runtime, chip)))
         for name in own
     )
 
 
-def attention_form() -> LawForm:
+def attention_form(runtime: str) -> LawForm:
     """One query row, several that each read the cache, and a kernel for many."""
+    if runtime == LLAMA_CPP:
+        many = RegimeForm(first_row=20, tile_rows=32.0, pads=True, reread=1.0, fill_columns=0.0)
+        return replace(_law("", "", (many,)), overlap=ATTENTION_OVERLAP)
     several = RegimeForm(first_row=2, tile_rows=1.0, pads=False, reread=1.0, fill_columns=0.0)
     many = RegimeForm(first_row=9, tile_rows=32.0, pads=True, reread=1.0, fill_columns=0.0)
     return _law("", "", (several, many))
 
 
-def _law(name: str, shape: str, later: Iterator[RegimeForm] | tuple[RegimeForm, ...]) -> LawForm:
+def _law(name: str, shape: str, later: Iterable[RegimeForm]) -> LawForm:
     return LawForm(
         format=name,
         shape=shape,
@@ -119,47 +121,50 @@ def _law(name: str, shape: str, later: Iterator[RegimeForm] | tuple[RegimeForm, 
     )
 
 
-def attention_rates(cores: int) -> dict[str, Constant]:
-    """Arithmetic of several query rows."""
-    value = ATTENTION_FLOPS_PER_S * cores
-    rate = stated(value, ATTENTION_ERROR * value, "FLOP/s")
-    return {f"attention.{row}.flops_per_s": rate for row in (2, 9)}
+def attention_rates(runtime: str, cores: int) -> dict[str, Constant]:
+    """Arithmetic of several query rows; of one it is fitted where it shows."""
+    later = attention_form(runtime).regimes[1:]
+    rate = _of_cores(CoreRate(flops_per_s=ATTENTION_FLOPS_PER_S, error=ATTENTION_ERROR), cores)
+    return {f"attention.{form.first_row}.flops_per_s": rate for form in later}
 
 
-def later_regimes(name: str, runtime: str, gpu: Gpu) -> Iterator[tuple[RegimeForm, Constant]]:
+def later_regimes(name: str, runtime: str, chip: Chip) -> Iterator[tuple[RegimeForm, Constant]]:
     """The kernels of a format from its second row on, each with its arithmetic rate."""
     family = name if name in ("fp", "float") else "affine"
+    cores = chip.cores or 0
     if runtime == LLAMA_CPP:
-        tiles = 8.0 if family == "float" else 4.0
-        for first_row, tile_rows, per_core, error in (
-            (2, tiles, FEW_ROWS_FLOPS_PER_S, FEW_ROWS_ERROR),
-            (9, LARGE_TILE_ROWS, MANY_ROWS_FLOPS_PER_S, MANY_ROWS_ERROR),
-        ):
-            rate = stated(per_core * gpu.cores, error * per_core * gpu.cores, "FLOP/s")
-            yield (
-                RegimeForm(
-                    first_row=first_row,
-                    tile_rows=tile_rows,
-                    pads=tile_rows == LARGE_TILE_ROWS,
-                    reread=1.0,
-                    fill_columns=0.0,
-                ),
-                rate,
+        for form, rate in llama_cpp.metal_regimes(cores):
+            yield form, _of_cores(rate, cores)
+    elif runtime.startswith(LLAMA_CPP):
+        for form, rate in llama_cpp.cuda_regimes():
+            yield form, _of_cores(rate, cores)
+    else:
+        for use in kernels_of_rows(family, runtime, chip):
+            kernel = use.kernel
+            form = RegimeForm(
+                first_row=max(use.first_row, 2),
+                tile_rows=kernel.tile_rows,
+                pads=kernel.pads,
+                reread=kernel.reread,
+                fill_columns=0.0,
             )
-        return
-    dispatch = dispatch_of("metal", runtime, gpu)
+            if chip.gpu is None:
+                yield form, _of_cores(CUDA_RATES[kernel.rate, family], cores)
+            else:
+                yield form, published_rate(kernel.rate, family, chip.gpu, draws=0)
+
+
+def kernels_of_rows(family: str, runtime: str, chip: Chip) -> Iterator[KernelUse]:
+    """The kernels of MLX that serve several rows of a large matrix, by rows."""
+    name, back_end = split_family(runtime)
+    dispatch = dispatch_of(back_end, name, chip.gpu)
     if dispatch is None:
         raise AssertionError(f"no table of the kernels of {runtime}")
     depth, columns = LARGE_MATRIX[Shape.WIDE]
-    for use in dispatch.kernels(family, depth=depth, columns=columns):
-        if use.last_row == 1:
-            continue
-        kernel = use.kernel
-        form = RegimeForm(
-            first_row=max(use.first_row, 2),
-            tile_rows=kernel.tile_rows,
-            pads=kernel.pads,
-            reread=kernel.reread,
-            fill_columns=0.0,
-        )
-        yield form, published_rate(kernel.rate, family, gpu, draws=0)
+    uses = dispatch.kernels(family, depth=depth, columns=columns)
+    return (use for use in uses if use.last_row != 1)
+
+
+def _of_cores(rate: CoreRate, cores: int) -> Constant:
+    value = rate.flops_per_s * cores
+    return stated(value, rate.error * value, "FLOP/s")

@@ -29,9 +29,9 @@ from calibrate.fit.published.work import LAYER_TERMS, TERMS
 from calibrate.published.chips import Chip, chip_of
 from calibrate.published.evidence import shipped_runs
 from calibrate.published.run_row import PublishedRun
+from calibrate.published.runtimes import split_family
 from model.errors import InputError
 from model.machine.constant import Constant, Origin
-from model.machine.kernels.gpu import Gpu
 from model.machine.kernels.releases import named_release, runtime_name
 from model.machine.kernels.runtime_change import as_runtime
 from model.machine.profile import Header, Profile
@@ -44,6 +44,8 @@ NEWEST_MLX = "mlx-0.32"
 DRAWS = 48
 EVIDENCE_UNTIL = "2026-11-29T00:00:00Z"
 CONTEXT_MEASURED = 8192
+READS_EXPERTS_ONCE = ("llama.cpp-cuda",)
+"""Runtimes whose rows share what they read of an expert, at any number of rows."""
 POOLED_RUNS = 20
 """Runs of a chip that count as much as those of all chips for how far its predictions stray."""
 
@@ -51,15 +53,19 @@ POOLED_RUNS = 20
 def fit_published(rows: Iterable[PublishedRun], chip: Chip, runtime: str) -> Profile:
     """The profile of a chip under `mlx-0.31`, `mlx-0.32` (or a release of theirs) or `llama.cpp`.
 
+    With `-cuda` behind it: on that back end.
+
     `rows` are all that may be learned from, those of other chips included; without one of its own
     a chip is known by its data sheet.
 
     Raises:
-        InputError: a chip that is not Apple's, or a runtime that is not known.
+        InputError: a chip whose cores are not known, or a runtime that is not.
     """
-    profile = stated_profile(rows, chip, NEWEST_MLX if runtime != LLAMA_CPP else runtime)
+    name, back_end = split_family(runtime)
+    stated_as = runtime if name == LLAMA_CPP or back_end != "metal" else NEWEST_MLX
+    profile = stated_profile(rows, chip, stated_as)
     complete = replace(profile, constants=with_common_draws(profile.constants))
-    if runtime == LLAMA_CPP:
+    if stated_as == runtime:
         return complete
     changed = as_runtime(complete, runtime_name(named_release(runtime)))
     return replace(changed, header=replace(changed.header, name=profile_name(chip, runtime)))
@@ -87,32 +93,34 @@ def stated_profile(rows: Iterable[PublishedRun], chip: Chip, runtime: str) -> Pr
     """The profile as it is shipped: only fitted constants have draws.
 
     Raises:
-        InputError: a chip that is not Apple's.
+        InputError: a chip whose cores or memory are not known, or that has no such back end.
     """
-    gpu = chip.gpu
-    if gpu is None or not chip.memory_options:
-        raise InputError(f"chip {chip.name}", "is not one of Apple's", "name an Apple chip")
+    gpu, cores, (name, back_end) = chip.gpu, chip.cores, split_family(runtime)
+    if cores is None or not chip.memory_options or (gpu is None) == (back_end == "metal"):
+        wrong = f"is not known well enough under {runtime}"
+        raise InputError(f"chip {chip.name}", wrong, "name an Apple chip, or calibrate")
     fit = _fit(timings(rows, kernels_of(runtime)), kernels_of(runtime))
     own = [each for each in fit.timings if each.chip.label == chip.label]
     memory_bytes = max(chip.memory_options)
+    working_set = round(working_set_share(memory_bytes).share * memory_bytes) if gpu else None
     header = Header(
         name=profile_name(chip, runtime),
-        chip=f"Apple {chip.name}, {gpu.cores}-core GPU",
-        device="metal",
-        runtime=runtime,
+        chip=f"Apple {chip.name}, {cores}-core GPU" if gpu else f"{chip.name}, {cores} SMs",
+        device=back_end,
+        runtime=name,
         created=EVIDENCE_UNTIL,
         memory_bytes=memory_bytes,
-        recommended_working_set_bytes=round(working_set_share(memory_bytes).share * memory_bytes),
+        recommended_working_set_bytes=working_set,
         activation_bytes=2,
         context_measured=int(max([CONTEXT_MEASURED, *(each.context for each in own)])),
         residual_log=round(residual_log(fit, chip), 4),
-        laws=law_forms(runtime, gpu),
-        attention=attention_form(),
+        laws=law_forms(runtime, chip),
+        attention=attention_form(runtime),
         gpu=gpu,
     )
     return Profile(
         header=header,
-        constants=_constants(fit, chip, gpu, runtime),
+        constants=_constants(fit, chip, runtime),
         environment={
             "evidence": "published runs, each fitted together with those of all other chips",
             "memory": "the largest this chip is sold with; --memory asks for another",
@@ -129,8 +137,8 @@ def _fit(learned: tuple[Timing, ...], kernels: str) -> JointFit:
 
 def profile_name(chip: Chip, runtime: str) -> str:
     """The name of a profile, such as m4-max-40core-mlx-0.32."""
-    cores = 0 if chip.gpu is None else chip.gpu.cores
-    return f"{chip.name.lower().replace(' ', '-')}-{cores}core-{runtime}"
+    cores = "" if chip.gpu is None else f"{chip.gpu.cores}core-"
+    return f"{chip.file_name}-{cores}{runtime}"
 
 
 def residual_log(fit: JointFit, chip: Chip) -> float:
@@ -157,38 +165,41 @@ def normal_width(errors: Array) -> float:
     return float(np.quantile(np.abs(errors), 0.9)) / Z_90
 
 
-def _constants(fit: JointFit, chip: Chip, gpu: Gpu, runtime: str) -> dict[str, Constant]:
+def _constants(fit: JointFit, chip: Chip, runtime: str) -> dict[str, Constant]:
     """Everything a profile prices with, by name; fitted ones with draws of one posterior."""
     logs, covariance = fit.constants(chip)
     generator = np.random.default_rng(crc32(profile_name(chip, runtime).encode()))
     drawn = generator.multivariate_normal(logs, covariance, size=DRAWS, method="eigh")
     bandwidth, cores = (np.array(each) for each in data_sheet(chip))
-    values = rates(logs, bandwidth, cores, mixed=fit.mixed)
-    draws = rates(drawn, bandwidth, cores, mixed=fit.mixed)
+    values = rates(logs, bandwidth, cores, kernels=fit.kernels)
+    draws = rates(drawn, bandwidth, cores, kernels=fit.kernels)
     fitted = chip.label in fit.labels
     origin = Origin.PUBLISHED if fitted else Origin.SPEC_SHEET
 
     def constant(term: str, unit: str) -> Constant:
         index = TERMS.index(term)
         value, sample = values[index], draws[:, index]
-        if unit == "B/s":
+        if unit != "s":
             value, sample = 1.0 / value, 1.0 / sample
         return _constant(float(value), sample, unit, origin)
 
     found = {term: constant(term, "s") for term in LAYER_TERMS}
-    for law in law_forms(runtime, gpu):
+    for law in law_forms(runtime, chip):
         rate = constant(law.format, "B/s")
         prefixes = [f"{law.name}.{regime.first_row}." for regime in law.regimes]
         found |= {prefix + "bandwidth_bytes_per_s": rate for prefix in prefixes}
-        found[prefixes[0] + "flops_per_s"] = pair_rate(rate, FEWEST_BITS[law.format])
+        if runtime not in READS_EXPERTS_ONCE:
+            found[prefixes[0] + "flops_per_s"] = pair_rate(rate, FEWEST_BITS[law.format])
         found |= {
             f"{law.name}.{form.first_row}.flops_per_s": flops
-            for form, flops in later_regimes(law.format, runtime, gpu)
+            for form, flops in later_regimes(law.format, runtime, chip)
         }
     cache = constant("cache", "B/s")
-    for regime in attention_form().regimes:
+    for regime in attention_form(runtime).regimes:
         found[f"attention.{regime.first_row}.bandwidth_bytes_per_s"] = cache
-    return found | attention_rates(gpu.cores) | stated_constants(kernels_of(runtime))
+    if values[TERMS.index("attention")] > 0.0:
+        found["attention.1.flops_per_s"] = constant("attention", "FLOP/s")
+    return found | attention_rates(runtime, int(cores)) | stated_constants(runtime)
 
 
 def pair_rate(bandwidth: Constant, bits: float) -> Constant:

@@ -8,7 +8,8 @@ else than a cold machine with the weights in memory:
   interest in it;
 * a run on a machine that its source calls throttled or heated, or whose notes say that it took
   another path than MLX's usual one (16-bit weights computed in 32);
-* weights beyond what the stated memory may keep resident.
+* weights beyond what the stated memory may keep resident;
+* a run much slower than the sizes of its series allow (:mod:`calibrate.audit.scaling`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
+from calibrate.audit.scaling import slowed
 from calibrate.published.chips import Chip, chip_of
 from calibrate.published.conditions import UNSTATED_CONTEXT_TOKENS, hot, said_of
 from calibrate.published.formats import is_mean
 from calibrate.published.names import target_of
 from calibrate.published.refusal import Refusal
 from calibrate.published.run_row import PublishedRun
-from calibrate.published.runtimes import runtime_family
+from calibrate.published.runtimes import runtime_family, split_family
 from model.machine.working_set import NEWER_LIMITS, recommended_bytes
 from model.network.checkpoint import Checkpoint
 
@@ -48,14 +50,24 @@ class Timing:
 
 
 def kernels_of(runtime: str) -> str:
-    """The kernels of a runtime's name: `mlx` or `llama.cpp`; plain passes know no releases."""
-    return LLAMA_CPP if runtime == LLAMA_CPP else runtime.partition("-")[0]
+    """The kernels of a family of runtimes; plain passes know no releases.
+
+    >>> kernels_of("mlx-0.32"), kernels_of("mlx-0.32-cuda"), kernels_of("llama.cpp-cuda")
+    ('mlx', 'mlx-cuda', 'llama.cpp-cuda')
+    """
+    name, back_end = split_family(runtime)
+    kernels = name.partition("-")[0]
+    return kernels if back_end == "metal" else f"{kernels}-{back_end}"
 
 
 def timings(rows: Iterable[PublishedRun], kernels: str) -> tuple[Timing, ...]:
     """What a fit of these kernels may learn from, in the order of the rows; equal ones once."""
     found: dict[tuple[str, Checkpoint, float, str, float], Timing] = {}
-    for row in rows:
+    given = tuple(rows)
+    slow = slowed(given)
+    for row in given:
+        if row.id in slow:
+            continue
         for timing in _timings_of(row, kernels):
             key = timing.chip.label, timing.target, timing.seconds, timing.engine, timing.context
             found.setdefault(key, timing)
@@ -67,9 +79,9 @@ def _timings_of(row: PublishedRun, kernels: str) -> Iterator[Timing]:
     if rate is None or is_unusual(row):
         return
     runtime, chip = runtime_family(row), chip_of(row)
-    if isinstance(runtime, Refusal) or isinstance(chip, Refusal) or chip.gpu is None:
+    if isinstance(runtime, Refusal) or isinstance(chip, Refusal) or chip.cores is None:
         return
-    if kernels_of(runtime) != kernels or runtime.endswith(("-cuda", "-other", "-vulkan", "-rocm")):
+    if kernels_of(runtime) != kernels:
         return
     target = target_of(row)
     if isinstance(target, Refusal) or not is_resident(target, row.memory_bytes):

@@ -31,22 +31,25 @@ FORMATS = {
 """Row laws of a published profile, and bits per weight of each; affine is of 5, 6 and odd bits."""
 LAYER_TERMS = ("layer_s", *LAYER_CONSTANTS)
 COUNTED = (*LAYER_TERMS, "kernel_s", "pass_s", "logit_s")
-TERMS = (*FORMATS, "cache", *COUNTED)
-"""What a plain pass is charged for; bytes by format and of caches, then counts."""
+TERMS = (*FORMATS, "cache", "attention", *COUNTED)
+"""What a plain pass is charged for; bytes by format and of caches, operations of attention, then
+counts."""
 
 
 def _alone(term: str) -> Array:
     return np.array([1.0 if each == term else 0.0 for each in TERMS])
 
 
-def _law(term: str) -> RowLaw:
-    bandwidth = np.array([1.0 if each == term else math.inf for each in TERMS])
+def _law(bytes_term: str, flops_term: str = "") -> RowLaw:
+    def unit(term: str) -> Array:
+        return np.array([1.0 if each == term else math.inf for each in TERMS])
+
     one_row = Regime(
         first_row=1,
         tile_rows=1.0,
         pads=False,
-        bandwidth_bytes_per_s=bandwidth,
-        flops_per_s=math.inf,
+        bandwidth_bytes_per_s=unit(bytes_term),
+        flops_per_s=unit(flops_term),
     )
     return RowLaw(overlap=math.inf, rows_measured=1, regimes=(one_row,))
 
@@ -61,7 +64,7 @@ _UNIT_MACHINE = Machine(
     context_measured=1,
     laws={(name, Shape.WIDE): _law(name) for name in FORMATS},
     submissions={},
-    attention=_law("cache"),
+    attention=_law("cache", "attention"),
     device=Device(more_rows_layer_s=0.0, element_s=0.0, **{term: _alone(term) for term in COUNTED}),
     host=Host(
         build_layer_s=0.0,

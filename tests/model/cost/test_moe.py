@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from model.cost.forward import forward_pass
@@ -33,7 +34,7 @@ def mixtures(draw: st.DrawFn) -> Experts:
 
 def test_by_hand() -> None:
     """8 of 128: chance is 6.25 %, so a second row adds 8 x 0.9375 = 7.5 and 15.5 are read."""
-    experts = experts_of(num_experts=128, top_k=8)
+    experts = experts_of(num_experts=128, top_k=8, shared_choice=8 / 128)
     assert unique_experts(experts, 1) == pytest.approx(8.0)
     assert unique_experts(experts, 2) == pytest.approx(15.5)
     assert unique_experts(experts, 10_000) == pytest.approx(128.0)
@@ -47,8 +48,8 @@ def test_neighbours_that_share_a_quarter_read_fewer() -> None:
 
 
 def test_llada_canvases_read_most_of_256_experts() -> None:
-    """8 of 256 on a canvas of 32 and 128 tokens: 256 (1 - (31/32)^M) = 163.3 and 251.6."""
-    experts = experts_of(num_experts=256, top_k=8)
+    """8 of 256 by chance on 32 and 128 tokens: 256 (1 - (31/32)^M) = 163.3 and 251.6."""
+    experts = experts_of(num_experts=256, top_k=8, shared_choice=8 / 256)
     found = unique_experts(experts, np.array([1.0, 32.0, 128.0]))
     np.testing.assert_allclose(found, [8.0, 163.3, 251.6], atol=0.05)
 
@@ -67,11 +68,39 @@ def test_no_more_than_there_are_or_were_asked_for_and_no_fewer_than_one_row_read
 def test_a_share_of_chance_is_no_share_and_a_share_of_one_reads_one_row_s_experts(
     top_k: int, rows: int
 ) -> None:
-    by_chance = experts_of(num_experts=64, top_k=top_k)
-    stated = experts_of(num_experts=64, top_k=top_k, shared_choice=top_k / 64)
+    chance = top_k / 64
+    stated = experts_of(num_experts=64, top_k=top_k, shared_choice=chance)
     together = experts_of(num_experts=64, top_k=top_k, shared_choice=1.0)
-    assert unique_experts(stated, rows) == unique_experts(by_chance, rows)
+    by_chance = 64 * (1 - (1 - chance) ** rows)
+    assert unique_experts(stated, rows) == pytest.approx(by_chance)
     assert unique_experts(together, rows) == top_k
+
+
+@given(mixtures(), rows_counts)
+def test_rows_meet_experts_as_balls_are_drawn_from_an_urn_that_repeats_itself(
+    experts: Experts, rows: int
+) -> None:
+    """Polya's urn: an expert missed i times is missed again with (n - a + i) / (n + i)."""
+    share, chance = experts.shared_choice or 0.0, experts.top_k / experts.num_experts
+    assume(chance + 1e-6 < share < 1.0)
+    strength = (1 - share) / (share - chance)
+    missed = math.prod((strength * (1 - chance) + i) / (strength + i) for i in range(rows))
+    by_hand = experts.num_experts * (1 - missed)
+    assert float(unique_experts(experts, rows)) == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_sequences_of_a_batch_share_more_than_chance_unless_it_is_stated() -> None:
+    """8 of 64 and a = 0.5: strength 4, so two sequences share 1.5 / 5 of their experts."""
+    here = machine(flat_law(bandwidth=1e9, flops=1e15, tile_rows=1.0))
+
+    def read_s(share: float | None, *, rows: int, sequences: int) -> float:
+        mixture = network(block(FULL, experts_of(num_experts=64, top_k=8, shared_choice=share)))
+        cost = forward_pass(mixture, here, rows=rows, context=0, sequences=sequences)
+        return float(cost.weights_s)
+
+    assert read_s(None, rows=1, sequences=2) == pytest.approx(read_s(0.3, rows=1, sequences=2))
+    assert read_s(None, rows=2, sequences=1) == pytest.approx(read_s(0.125, rows=2, sequences=1))
+    assert read_s(0.125, rows=1, sequences=2) == read_s(0.125, rows=2, sequences=1)
 
 
 @given(st.integers(min_value=1, max_value=8), st.integers(min_value=2, max_value=16))
