@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrate.fit.published.chip_effects import EFFECTS, design, prior_values, prior_widths
-from calibrate.fit.published.joint_fit import JointFit, data_sheet, joint_fit, rates
+from calibrate.fit.published.joint_fit import JointFit, data_sheet, joint_fit, pass_seconds, rates
 from calibrate.fit.published.profiles import fit_published, profile_name, scaled_profile
 from calibrate.fit.published.timings import Timing, is_unusual, timings
 from calibrate.fit.published.work import FORMATS, TERMS, work_of
@@ -34,6 +34,7 @@ def chip(name: str, cores: int) -> Chip:
     return next(each for each in bins if each.gpu is not None and each.gpu.cores == cores)
 
 
+(GB10,) = chip_bins()["dgx spark (gb10)"]
 M4_MAX, M3_ULTRA, M2 = chip("M4 Max", 40), chip("M3 Ultra", 60), chip("M2", 10)
 
 
@@ -126,7 +127,8 @@ def test_a_chip_without_runs_is_told_from_its_kind_with_a_wider_error() -> None:
     assert worst_error(fit, unseen) < 0.5 * worst_error(joint_fit((), "mlx"), unseen)
     _, apart = fit.constants(M4_MAX)
     _, seen = joint_fit(tuple(made), "mlx").constants(M4_MAX)
-    told = [index for index, name in enumerate(EFFECTS) if name != "mixed_unpacking"]
+    of_llama_cpp = ("mixed_unpacking", "attention_core_s")
+    told = [index for index, name in enumerate(EFFECTS) if name not in of_llama_cpp]
     assert np.all(np.diag(apart)[told] > np.diag(seen)[told])
 
 
@@ -223,6 +225,39 @@ def test_older_releases_of_mlx_keep_one_row_and_change_more() -> None:
     assert [law.regime_at(4).tile_rows for law in laws] == [1.0, 5.0]
 
 
-def test_a_chip_that_is_not_apples_is_refused() -> None:
-    with pytest.raises(InputError, match="is not one of Apple's"):
-        fit_published([], replace(M2, gpu=None), "mlx-0.32")
+@pytest.mark.parametrize(
+    ("unknown", "runtime"),
+    [
+        (replace(M2, gpu=None), "mlx-0.32"),
+        (M2, "llama.cpp-cuda"),
+        (replace(GB10, cores=None), "llama.cpp-cuda"),
+    ],
+)
+def test_a_chip_without_cores_or_that_back_end_is_refused(unknown: Chip, runtime: str) -> None:
+    with pytest.raises(InputError, match=f"is not known well enough under {runtime}"):
+        fit_published([], unknown, runtime)
+
+
+def test_reading_a_cache_and_attending_to_it_head_by_head_overlap() -> None:
+    """A byte in 1 ns, an operation in 3e-11 s of a core; the longer nearly hides the shorter."""
+    logs = constants(bandwidth_share=0.5, cache_slowdown=1.0, attention_core_s=3e-11)
+    work = np.zeros(len(TERMS))
+    work[TERMS.index("cache")], work[TERMS.index("attention")] = 100.0, 1e4
+    of_llama_cpp, of_mlx = (
+        float(pass_seconds(work, rates(logs, np.array(2e9), np.array(1.0), kernels=kernels)))
+        for kernels in ("llama.cpp", "mlx")
+    )
+    assert of_mlx == pytest.approx(100e-9)
+    assert of_llama_cpp == pytest.approx(300e-9 * (1 + (1 / 3) ** 4) ** 0.25)
+
+
+def test_a_gb10_is_fitted_by_itself_and_priced_with_the_tables_of_cuda() -> None:
+    profile = fit_published(shipped_runs(), GB10, "mlx-0.32-cuda")
+    header = profile.header
+    assert header.name == "dgx-spark-gb10-mlx-0.32-cuda"
+    assert (header.device, header.runtime, header.gpu) == ("cuda", "mlx-0.32", None)
+    assert profile.machine.dispatch is not None
+    assert header.recommended_working_set_bytes is None
+    # Per-row kernels below 8 rows, tiles from there on.
+    (law,) = (law for law in header.laws if law.format == "4bit")
+    assert [regime.first_row for regime in law.regimes] == [1, 2, 8, 17, 33]

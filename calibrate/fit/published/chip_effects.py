@@ -52,10 +52,10 @@ EFFECTS = {
 }
 """What is fitted: share of the nominal bandwidth; seconds in which one core unpacks a weight;
 seconds of a layer, and on top of it of routed experts, a recurrence and a further norm; how much
-longer a weight of llama.cpp's K types or mxfp4 takes to unpack than one of its plain types; how much longer
-a byte of a cache takes to read; seconds of a core for an operation of llama.cpp's attention on
-Metal, which gives each query head its own threadgroup, so that heads of a group share no reading
-(`kernel_flash_attn_ext_vec`)."""
+longer a weight of llama.cpp's K types or mxfp4 takes to unpack than one of its plain types; how
+much longer a byte of a cache takes to read; seconds of a core for an operation of llama.cpp's
+attention on Metal, which gives each query head its own threadgroup, so that heads of a group share
+no reading (`kernel_flash_attn_ext_vec`)."""
 
 
 def prior_values() -> Array:

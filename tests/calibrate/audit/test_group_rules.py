@@ -82,6 +82,30 @@ class TestCopies:
         assert found == {("altered-copy", "d"), ("altered-copy", "c")}
 
 
+class TestScaling:
+    """Qwen2.5-7B and 14B in 4 bits: 1.9 times the bytes, 1.7 times the layers."""
+
+    def series(self, *rates: float, context: int = 128) -> tuple[Flag, ...]:
+        names = ("Qwen2.5-Coder-7B-Instruct-4bit", "Qwen2.5-Coder-14B-Instruct-4bit")
+        return audit(
+            tuple(
+                plain(id=name, target_model=name, quant="4bit", decode_tok_s=rate,
+                      target_params_b="", target_active_params_b="", context_tokens=tokens)
+                for name, rate, tokens in zip(names, rates, (128, context), strict=True)
+            )
+        )  # fmt: skip
+
+    def test_a_larger_network_that_loses_more_than_its_size_is_found(self) -> None:
+        larger = "Qwen2.5-Coder-14B-Instruct-4bit"
+        assert flagged(self.series(21.0, 7.1)) == {("slower-than-scaling", larger)}
+
+    def test_as_much_slower_as_it_is_larger_is_right(self) -> None:
+        assert self.series(21.0, 10.8) == ()
+
+    def test_a_longer_context_is_no_measure(self) -> None:
+        assert self.series(21.0, 7.1, context=2048) == ()
+
+
 def test_flags_come_in_the_order_of_the_runs_and_name_both_kinds() -> None:
     runs = (drafted(id="1", acceptance=60), plain(id="2", decode_tok_s=1.0), plain(id="3"))
     flags = audit(runs)

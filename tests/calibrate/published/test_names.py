@@ -37,6 +37,22 @@ def test_a_name_and_a_quantization_are_a_checkpoint() -> None:
 
 
 @pytest.mark.parametrize(
+    ("chip", "quant", "gigabytes"),
+    [
+        ("M5 Max", "4bit", 10.95),
+        ("M3 Ultra", "4bit", 6.70),
+        ("M5 Max", "8-bit FFN mix", 10.95),
+        ("M5 Max", "4-bit FFN mix", 6.70),
+    ],
+)
+def test_a_file_whose_mlps_have_other_bits(chip: str, quant: str, gigabytes: float) -> None:
+    """mlx-community/gemma-4-12B-it-4bit was 10.99 GB; a later file of that name is 6.70."""
+    changed = {"chip": chip, "gpu_cores": "", "memory_gb": "", "target_model": "gemma-4-12b"}
+    target = known(target_of(published(PLAIN | changed | {"quant": quant})))
+    assert target.total_bytes / 1e9 == pytest.approx(gigabytes, rel=0.005)
+
+
+@pytest.mark.parametrize(
     ("target", "quant", "gigabytes"),
     [
         ("LLaMA-7B v2", "F16", 13.475),  # as llama.cpp discussion 4167 lists the files
