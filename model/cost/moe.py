@@ -37,7 +37,7 @@ from model.units import Quantity
 
 USUAL_POPULARITY = 0.5
 """Shape of the law of popularities, a: the smaller, the more unequal the experts."""
-EQUAL_SHARE = 1e-9
+EQUAL_SHARE = 1e-5
 """Shares closer to chance than this are those of equal experts."""
 
 
