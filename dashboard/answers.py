@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from dashboard.selection import Selection
 from model.commands import predict
@@ -14,22 +14,29 @@ from model.errors import InputError
 from model.machine.profile_store import own_profiles
 
 T = TypeVar("T")
+Own = ParamSpec("Own")
 
 
-def once(compute: Callable[[Selection], T]) -> Callable[[Selection], T]:
+def once(
+    compute: Callable[Concatenate[Selection, Own], T],
+) -> Callable[Concatenate[Selection, Own], T]:
     """Compute the answer to each selection once, while the files that it reads stay as they are.
 
-    The answer of a selection whose models would have to be fetched unasked is a refusal.
+    A view's own settings, if it has any, follow the selection as frozen records. The answer of a
+    selection whose models would have to be fetched unasked is a refusal.
     """
 
     @lru_cache(maxsize=64)
-    def kept(selection: Selection, changed_ns: tuple[int, ...]) -> T:
+    def kept(
+        changed_ns: tuple[int, ...], selection: Selection, *own: Own.args, **named: Own.kwargs
+    ) -> T:
         del changed_ns  # part of the question: a new calibration is another one
-        return compute(selection)
+        return compute(selection, *own, **named)
 
-    def asked(selection: Selection) -> T:
+    def asked(selection: Selection, *own: Own.args, **named: Own.kwargs) -> T:
         refuse_fetching(selection)
-        return kept(selection, tuple(_changed_ns(file) for file in _files(selection)))
+        changed_ns = tuple(_changed_ns(file) for file in _files(selection))
+        return kept(changed_ns, selection, *own, **named)
 
     return asked
 

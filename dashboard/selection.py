@@ -60,6 +60,12 @@ class Selection:
             return ()
         return given(("--draft", self.draft), ("--draft-format", self.draft_format))
 
+    @property
+    def of_cache(self) -> tuple[tuple[str, str], ...]:
+        """The settings that say how the cache is held, and for how many sequences."""
+        batch = self.batch if self.batch > 1 else 0
+        return given(("--kv-format", self.kv_format), ("--batch", batch))
+
     def predict(self, strategy: str = "all") -> Command:
         """`tokroof predict` for a strategy, or for all of them."""
         acceptance = self.acceptance if self.draft else ""
@@ -69,9 +75,8 @@ class Selection:
             settings=(
                 *self.of_target,
                 *self.of_draft,
+                *self.of_cache,
                 *given(
-                    ("--kv-format", self.kv_format),
-                    ("--batch", self.batch if self.batch > 1 else 0),
                     ("--strategy", strategy),
                     ("--acceptance", acceptance),
                     ("--task", self.task),

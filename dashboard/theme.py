@@ -41,3 +41,11 @@ def by_colour(field: str = "strategy:N") -> alt.Color:
     """A colour for each strategy; the labels beside the marks are the legend."""
     domain, colours = list(STRATEGY_COLOURS), list(STRATEGY_COLOURS.values())
     return alt.Color(field).scale(domain=domain, range=colours).legend(None)
+
+
+SPEEDUP_COLOURS = (
+    *("#762A83", "#9970AB", "#C2A5CF"),  # loses
+    "#D9D9D9",  # a tie
+    *("#ACD39E", "#5AAE61", "#1B7837", "#00441B"),  # wins
+)
+"""Of maps of speedup, from the slowest step to the fastest: Tol's PRGn."""

@@ -19,7 +19,8 @@ from calibrate.open_network import SMOLLM2, open_network
 from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
 from calibrate.run_record import Run
-from model.commands.break_even import as_text, break_even_rows
+from model.commands.break_even import as_text
+from model.commands.break_even_answer import break_even_rows
 from model.machine.profile import Profile
 from model.network.target import load_target
 from model.prediction.round_costs import round_costs

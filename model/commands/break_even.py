@@ -6,104 +6,27 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import final
+from dataclasses import asdict
 
-from model.commands import machine_options
+from model.commands import break_even_progress, machine_options, network_options
 from model.commands import options as shared
-from model.commands.machine_options import ChosenMachine
+from model.commands.break_even_answer import BreakEvenRow, Solved, solve
 from model.commands.prediction_text import span
 from model.commands.table import table
-from model.network.checkpoint import Checkpoint
-from model.prediction.break_even import BestDraftLength, best_draft_length, break_even
-from model.prediction.memory import check_fits
-from model.prediction.prediction import Prediction, predict
-from model.prediction.round_costs import RoundCosts, round_costs
-from model.progress.acceptance import Acceptance
-from model.strategies.speculative import Speculative
-
-DEFAULT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `break-even`."""
     shared.add_pair(parser, draft_required=True)
+    network_options.add_arguments(parser)
+    parser.add_argument("--batch", metavar="B", help="sequences side by side (default: 1)")
     parser.add_argument("--draft-length", metavar="K", help="one draft length (default: 1 to 8)")
-    shared.add_progress(parser)
-    machine_options.add_arguments(parser)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakEvenRow:
-    """One draft length: the acceptance it needs, its price, and the most it can give.
-
-    `round_cost` is a round after a rejection in plain tokens, `best_speedup` the speedup when
-    every draft token is accepted.
-    """
-
-    draft_length: int
-    break_even_acceptance: float | None
-    round_cost: float
-    best_speedup: float
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Solved:
-    """What a draft needs on a machine, and what it gives at an acceptance, if one was given.
-
-    `costs` are of every draft length that was asked about, `rows` what follows from them.
-    """
-
-    choice: ChosenMachine
-    target: Checkpoint
-    draft: Checkpoint
-    context: float
-    strategy: Speculative
-    costs: RoundCosts
-    rows: tuple[BreakEvenRow, ...]
-    acceptance: Acceptance | None
-    best: BestDraftLength | None
-    predicted: Prediction | None
-
-
-def solve(options: argparse.Namespace) -> Solved:
-    """Solve for the acceptance that the options of `break-even` ask about.
-
-    Raises:
-        InputError: an option that is wrong, or a pair that does not fit into the machine.
-    """
-    choice = machine_options.chosen_machine(options)
-    machine = choice.profile.machine
-    target, draft = shared.load_pair(options, machine)
-    if draft is None:
-        raise AssertionError("argparse requires --draft")
-    context = shared.read_context(options, target, draft)
-    check_fits([target, draft], machine, context=context)
-    length = shared.read_draft_length(options)
-    lengths = DEFAULT_LENGTHS if length is None else (length,)
-    never = Acceptance(by_position=(0.0,))
-    strategy = Speculative(draft=draft, draft_length=1, acceptance=never)
-    costs = round_costs(strategy, target, machine, context=context, draft_lengths=lengths)
-    acceptance = shared.read_acceptance(options, length)
-    best = predicted = None
-    if acceptance is not None:
-        best = best_draft_length(costs, acceptance)
-        strategy = strategy.with_length(best.draft_length).with_acceptance(acceptance)
-        predicted = predict(strategy, target, choice.profile, context=context)
-    return Solved(
-        choice=choice,
-        target=target,
-        draft=draft,
-        context=context,
-        strategy=strategy,
-        costs=costs,
-        rows=tuple(break_even_rows(costs)),
-        acceptance=acceptance,
-        best=best,
-        predicted=predicted,
+    parser.add_argument("--longest", metavar="K", help="draft lengths 1 to K (default: 8)")
+    parser.add_argument(
+        "--map", metavar="STEP", help="also the speedup at acceptances 0, STEP, 2 STEP, ... 1"
     )
+    break_even_progress.add_arguments(parser)
+    machine_options.add_arguments(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -121,6 +44,8 @@ def execute(options: argparse.Namespace) -> int:
             "runtime": machine.runtime,
             "context": context,
             "break_even": [asdict(row) for row in found.rows],
+            "have": [asdict(each) for each in found.have],
+            "map": [asdict(row) for row in found.map],
         }
         if best is not None and predicted is not None:
             document["best"] = asdict(best) | {
@@ -138,29 +63,16 @@ def execute(options: argparse.Namespace) -> int:
         f"({machine.runtime}), {context:g} tokens of context"
     )
     print(as_text(found.rows))
+    if found.map:
+        print(map_text(found))
     if best is not None and predicted is not None:
         regret = "".join(f"; k={k} loses {100 * lost:.0f} %" for k, lost in best.regret)
         print(
             f"best: k={best.draft_length} at speedup {best.speedup:.2f} "
             f"({span(predicted.speedup_interval_90, 2)}), {predicted.verdict}{regret}"
         )
+        print(standing(found))
     return 0
-
-
-def break_even_rows(costs: RoundCosts) -> list[BreakEvenRow]:
-    """A row for each draft length."""
-    always_right = costs.speedup(Acceptance(by_position=(1.0,)))
-    return [
-        BreakEvenRow(
-            draft_length=length,
-            break_even_acceptance=needed,
-            round_cost=float(missed_s / costs.plain_s),
-            best_speedup=float(speedup),
-        )
-        for length, needed, missed_s, speedup in zip(
-            costs.draft_lengths, break_even(costs), costs.missed_s, always_right, strict=True
-        )
-    ]
 
 
 def as_text(rows: Sequence[BreakEvenRow]) -> str:
@@ -184,3 +96,32 @@ def as_text(rows: Sequence[BreakEvenRow]) -> str:
             f"{price:.2f} plain tokens for each token it commits."
         )
     return text
+
+
+def map_text(found: Solved) -> str:
+    """The map as a table: a row for each acceptance, a column for each draft length."""
+    header = ["acceptance", *(f"k={length}" for length in found.costs.draft_lengths)]
+    cells = [
+        [f"{row.acceptance:.3g}", *(f"{speedup:.2f}" for speedup in row.speedups)]
+        for row in found.map
+    ]
+    return table(header, cells)
+
+
+def standing(found: Solved) -> str:
+    """What is had against what is needed, at the draft length that makes most of it."""
+    if found.best is None:
+        raise AssertionError("nobody said what is had")
+    index = found.costs.draft_lengths.index(found.best.draft_length)
+    had, needed = found.have[index], found.rows[index].break_even_acceptance
+    text = f"you have {had.acceptance:.2f}"
+    if had.pairs:
+        of = "that of one published pair"
+        if had.pairs > 1:
+            of = f"the median of {had.pairs} published pairs ({had.low:.2f} to {had.high:.2f})"
+        text += f", {of}"
+    elif had.low < had.high:
+        text += f" ({had.low:.2f} to {had.high:.2f})"
+    if needed is None:
+        return f"{text}; no acceptance wins at k={had.draft_length}"
+    return f"{text}, you need {needed:.2f} (k={had.draft_length})"

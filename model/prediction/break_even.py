@@ -11,6 +11,7 @@ is the answer: a round costs more plain passes than the k + 1 tokens it can comm
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from model.prediction.round_costs import RoundCosts
 from model.progress.acceptance import Acceptance
+from model.units import Array
 
 GRID = np.linspace(0.0, 1.0, 2049)
 LAST_BIT = 1e-12
@@ -59,13 +61,17 @@ class BestDraftLength:
 
 def best_draft_length(costs: RoundCosts, acceptance: Acceptance) -> BestDraftLength:
     """The arg max of the speedup; a cliff between kernels can put it far from the textbook's."""
-    speedup = costs.speedup(acceptance)
+    return best_of(costs.draft_lengths, costs.speedup(acceptance))
+
+
+def best_of(draft_lengths: Sequence[int], speedup: Array) -> BestDraftLength:
+    """The best of these draft lengths, which may each have an acceptance of their own."""
     best = int(np.argmax(speedup))
     neighbours = [i for i in (best - 1, best + 1) if 0 <= i < len(speedup)]
     return BestDraftLength(
-        draft_length=costs.draft_lengths[best],
+        draft_length=draft_lengths[best],
         speedup=float(speedup[best]),
         regret=tuple(
-            (costs.draft_lengths[i], 1.0 - float(speedup[i] / speedup[best])) for i in neighbours
+            (draft_lengths[i], 1.0 - float(speedup[i] / speedup[best])) for i in neighbours
         ),
     )

@@ -68,13 +68,17 @@ def feasibility(
     return Feasibility(working_set_bytes=working_set_bytes, limit_bytes=limit_bytes)
 
 
-def check_fits(checkpoints: Sequence[Checkpoint], machine: Machine, *, context: float) -> None:
+def check_fits(
+    checkpoints: Sequence[Checkpoint], machine: Machine, *, context: float, caches: int = 1
+) -> None:
     """Refuse checkpoints that do not fit together: no speed of theirs could be told.
+
+    Each keeps as many `caches`, one for each sequence.
 
     Raises:
         InputError: the working set is larger than the machine's limit.
     """
-    memory = feasibility([(each, 1) for each in checkpoints], machine, context=context)
+    memory = feasibility([(each, caches) for each in checkpoints], machine, context=context)
     if not memory.fits:
         named = [f"{each.architecture.name} {each.weight_format.name}" for each in checkpoints]
         right = "give fewer bits, a smaller model or a shorter context"

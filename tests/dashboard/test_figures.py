@@ -17,6 +17,7 @@ import pytest
 import tokroof
 from dashboard.figure import Figure, plainly
 from dashboard.figures.bottleneck import bottleneck
+from dashboard.figures.break_even import BreakEvenSettings, break_even
 from dashboard.figures.which_trick import which_trick
 from dashboard.selection import Selection
 from tests.dashboard.drawn import encodings
@@ -32,6 +33,13 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "bottleneck": lambda: bottleneck(Selection()),
     "bottleneck, published": lambda: bottleneck(
         Selection(target="qwen3-8b", draft="", task="code", context=4096)
+    ),
+    "break-even": lambda: break_even(Selection(), BreakEvenSettings(longest=8, spread=0.05)),
+    "break-even, published": lambda: break_even(
+        Selection(acceptance="", task="mixed"), BreakEvenSettings(longest=4)
+    ),
+    "break-even, unknown": lambda: break_even(
+        Selection(acceptance="", target_format="bf16", memory=64), BreakEvenSettings(longest=4)
     ),
 }
 """Each figure as a few selections make it."""

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.commands.break_even import as_text, break_even_rows
+from model.commands.break_even import as_text
+from model.commands.break_even_answer import break_even_rows
 from model.cost.forward import forward_pass
 from model.machine.machine import Machine
 from model.machine.row_law import Regime, RowLaw

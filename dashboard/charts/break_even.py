@@ -1,0 +1,87 @@
+"""A map of speedup over draft length and acceptance, with what is needed and what is had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from dashboard.charts.strategies import inline
+from dashboard.rows.break_even import STEP_NAMES, Band, LengthRow
+from dashboard.theme import SPEEDUP_COLOURS, STRATEGY_COLOURS
+
+HEIGHT = 440
+INK = "#111111"
+"""Marks lie on the map's own colours, which are the same in the light and the dark theme."""
+
+
+def speedups(map_bands: Sequence[Band], lengths: Sequence[LengthRow]) -> alt.LayerChart:
+    """The map; a dark line at the acceptance needed, a dot with its range at the one that is had.
+
+    The colours are steps, so that their edges are lines of equal speedup.
+    """
+    length = alt.X("draft_length:O").title("Draft length k (tokens)").axis(labelAngle=0)
+    length = length.scale(paddingInner=0.0, paddingOuter=0.0)
+    acceptance = "Acceptance (probability)"
+    band = (
+        alt.Chart(inline(map_bands))
+        .mark_rect(stroke=None)
+        .encode(
+            length,
+            alt.Y("low:Q").title(acceptance).scale(domain=[0.0, 1.0], nice=False),
+            alt.Y2("high"),
+            alt.Color("speedup:N")
+            .title("Speedup (times plain decoding)")
+            .scale(domain=list(STEP_NAMES), range=list(SPEEDUP_COLOURS))
+            .legend(orient="top", columns=3, titleLimit=300, symbolType="square"),
+            tooltip=[
+                alt.Tooltip("draft_length:O").title("draft length"),
+                alt.Tooltip("low:Q").format(".2f").title("acceptance from (probability)"),
+                alt.Tooltip("high:Q").format(".2f").title("acceptance to (probability)"),
+                alt.Tooltip("speedup:N").title("speedup (times plain)"),
+            ],
+        )
+    )
+    layers: list[alt.Chart] = [band]
+    if any(row.needed_acceptance is not None for row in lengths):
+        layers.append(_needed(lengths, length, acceptance))
+    if any(row.your_acceptance is not None for row in lengths):
+        layers += _had(lengths, length, acceptance)
+    return alt.LayerChart(layer=layers, height=HEIGHT)
+
+
+def _needed(rows: Sequence[LengthRow], length: alt.X, title: str) -> alt.Chart:
+    return (
+        alt.Chart(inline(rows))
+        .transform_filter("isValid(datum.needed_acceptance)")
+        .mark_tick(orient="horizontal", bandSize=0, thickness=4, color=INK, opacity=1)
+        .encode(
+            length,
+            alt.Y("needed_acceptance:Q").title(title),
+            tooltip=[
+                alt.Tooltip("draft_length:O").title("draft length"),
+                alt.Tooltip("needed_acceptance:Q")
+                .format(".3f")
+                .title("acceptance needed (probability)"),
+                alt.Tooltip("best_speedup:Q").format(".2f").title("speedup at most (times plain)"),
+            ],
+        )
+    )
+
+
+def _had(rows: Sequence[LengthRow], length: alt.X, title: str) -> list[alt.Chart]:
+    base = alt.Chart(inline(rows))
+    tooltip = [
+        alt.Tooltip("draft_length:O").title("draft length"),
+        alt.Tooltip("your_acceptance:Q").format(".3f").title("acceptance you have (probability)"),
+        alt.Tooltip("your_low:Q").format(".3f").title("from (probability)"),
+        alt.Tooltip("your_high:Q").format(".3f").title("to (probability)"),
+        alt.Tooltip("your_speedup:Q").format(".2f").title("speedup (times plain)"),
+    ]
+    bar = base.mark_rule(color=INK, strokeWidth=2).encode(
+        length, alt.Y("your_low:Q").title(title), alt.Y2("your_high"), tooltip=tooltip
+    )
+    dot = base.mark_point(
+        filled=True, size=70, opacity=1, color=STRATEGY_COLOURS["speculative"], stroke=INK
+    ).encode(length, alt.Y("your_acceptance:Q").title(title), tooltip=tooltip)
+    return [bar, dot]
