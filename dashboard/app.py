@@ -16,6 +16,9 @@ VIEWS = {
         "views/which_trick.py": "Which trick pays here?",
         "views/bottleneck.py": "Where did the bottleneck go?",
     },
+    "Understand": {
+        "views/row_costs.py": "What does checking more tokens cost?",
+    },
     "Plan": {
         "views/break_even.py": "Break-even",
     },

@@ -49,3 +49,7 @@ SPEEDUP_COLOURS = (
     *("#ACD39E", "#5AAE61", "#1B7837", "#00441B"),  # wins
 )
 """Of maps of speedup, from the slowest step to the fastest: Tol's PRGn."""
+
+
+SERIES_COLOURS = ("#44AA99", "#CC79A7", "#DDAA33", "#6699CC")
+"""Of weight formats and the like, in the order in which they are asked for; no strategy's."""

@@ -65,7 +65,7 @@ def runtime_family(run: PublishedRun) -> str | Refusal:
     own = _own_kernel(run, name)
     if own and several_rows:
         return Refusal(reason=Reason.UNKNOWN_RUNTIME, text=f"has its own kernels ({own})")
-    family = _stated(name) or _dated(run.date)
+    family = _stated(name) or dated_family(run.date)
     if family is None and several_rows:
         text = f"{run.runtime} of {run.date or 'no date'}, of several possible MLX"
         return Refusal(reason=Reason.UNKNOWN_RUNTIME, text=text)
@@ -140,7 +140,7 @@ def period_of(date: str) -> tuple[str, str] | None:
     return f"{year}-{month or '01'}-{day or '01'}", "9999-12-31" if open_end else last
 
 
-def _dated(date: str) -> str | None:
+def dated_family(date: str) -> str | None:
     """The family of a date or period; None where it holds the day of the change."""
     period = period_of(date)
     if period is None:

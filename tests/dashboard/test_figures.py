@@ -18,6 +18,7 @@ import tokroof
 from dashboard.figure import Figure, plainly
 from dashboard.figures.bottleneck import bottleneck
 from dashboard.figures.break_even import BreakEvenSettings, break_even
+from dashboard.figures.row_costs import RowSettings, row_costs
 from dashboard.figures.which_trick import which_trick
 from dashboard.selection import Selection
 from tests.dashboard.drawn import encodings
@@ -40,6 +41,11 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     ),
     "break-even, unknown": lambda: break_even(
         Selection(acceptance="", target_format="bf16", memory=64), BreakEvenSettings(longest=4)
+    ),
+    "row-costs": lambda: row_costs(Selection(), RowSettings(most=16)),
+    "row-costs, measured": lambda: row_costs(
+        Selection(machine="m3-max-40core-mlx-0.32"),
+        RowSettings(formats=("8bit", "bf16"), runtimes=("mlx-0.30",)),
     ),
 }
 """Each figure as a few selections make it."""
