@@ -18,6 +18,7 @@ VIEWS = {
     },
     "Understand": {
         "views/row_costs.py": "What does checking more tokens cost?",
+        "views/roofline.py": "Roofline",
     },
     "Plan": {
         "views/break_even.py": "Break-even",

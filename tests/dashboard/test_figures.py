@@ -18,6 +18,7 @@ import tokroof
 from dashboard.figure import Figure, plainly
 from dashboard.figures.bottleneck import bottleneck
 from dashboard.figures.break_even import BreakEvenSettings, break_even
+from dashboard.figures.roofline import roofline_figure
 from dashboard.figures.row_costs import RowSettings, row_costs
 from dashboard.figures.which_trick import which_trick
 from dashboard.selection import Selection
@@ -46,6 +47,10 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "row-costs, measured": lambda: row_costs(
         Selection(machine="m3-max-40core-mlx-0.32"),
         RowSettings(formats=("8bit", "bf16"), runtimes=("mlx-0.30",)),
+    ),
+    "roofline": lambda: roofline_figure(Selection()),
+    "roofline, no bandwidth": lambda: roofline_figure(
+        Selection(machine="h200-mlx-0.32.4", draft="", target_format="8bit")
     ),
 }
 """Each figure as a few selections make it."""
