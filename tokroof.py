@@ -22,6 +22,7 @@ COMMANDS = {
     "predict": ("model.commands.predict", "predict tokens per second of a strategy"),
     "plan": ("model.commands.plan", "which settings of a trick could pay, and what they need"),
     "break-even": ("model.commands.break_even", "the acceptance at which speculation pays"),
+    "context": ("model.commands.context", "tokens per second and memory over the context"),
     "roofline": ("model.commands.roofline", "every strategy's pass under its kernel's roofs"),
     "rows": ("calibrate.commands.rows", "what a pass of more rows costs, and where it jumps"),
     "articles": ("model.commands.articles", "the two articles' claims, re-examined with the model"),

@@ -22,6 +22,7 @@ VIEWS = {
     },
     "Plan": {
         "views/break_even.py": "Break-even",
+        "views/context.py": "Context and memory",
     },
 }
 

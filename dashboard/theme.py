@@ -51,5 +51,14 @@ SPEEDUP_COLOURS = (
 """Of maps of speedup, from the slowest step to the fastest: Tol's PRGn."""
 
 
-SERIES_COLOURS = ("#44AA99", "#CC79A7", "#DDAA33", "#6699CC")
+SERIES_COLOURS = ("#6699CC", "#BB5566", "#997700", "#DDCC77")
 """Of weight formats and the like, in the order in which they are asked for; no strategy's."""
+
+MEMORY_COLOURS = (
+    PART_COLOURS["weights"],
+    PART_COLOURS["draft"],
+    PART_COLOURS["kv"],
+    "#F7B97F",
+    PART_COLOURS["dispatch"],
+)
+"""Of what lies in memory: a target's weights and a draft's, their caches, and buffers."""

@@ -31,7 +31,7 @@ def roofline(
     colour = (
         alt.Color("strategy:N")
         .scale(domain=names, range=[STRATEGY_COLOURS[name] for name in names])
-        .legend(orient="top", title=None, symbolType="circle", columns=4)
+        .legend(orient="top", title=None, symbolType="circle", columns=3, symbolOpacity=1)
     )
     tooltip = [
         alt.Tooltip("label:N").title("pass"),
@@ -57,7 +57,7 @@ def roofline(
             .encode(
                 x,
                 y,
-                dash.legend(orient="bottom", title=None, columns=2, labelLimit=240),
+                dash.legend(orient="bottom", title=None, columns=1, labelLimit=240),
                 tooltip=[
                     alt.Tooltip("kernel:N"),
                     alt.Tooltip("flop_per_s:Q").format(".3s").title("attainable (FLOP/s)"),

@@ -18,6 +18,7 @@ import tokroof
 from dashboard.figure import Figure, plainly
 from dashboard.figures.bottleneck import bottleneck
 from dashboard.figures.break_even import BreakEvenSettings, break_even
+from dashboard.figures.context import context_memory, context_speed
 from dashboard.figures.roofline import roofline_figure
 from dashboard.figures.row_costs import RowSettings, row_costs
 from dashboard.figures.which_trick import which_trick
@@ -51,6 +52,12 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "roofline": lambda: roofline_figure(Selection()),
     "roofline, no bandwidth": lambda: roofline_figure(
         Selection(machine="h200-mlx-0.32.4", draft="", target_format="8bit")
+    ),
+    "context-speed": lambda: context_speed(Selection()),
+    "context-speed, too large": lambda: context_speed(Selection(target="llama-3.1-70b")),
+    "context-memory": lambda: context_memory(Selection()),
+    "context-memory, all fits": lambda: context_memory(
+        Selection(machine="h200-mlx-0.32.4", draft="")
     ),
 }
 """Each figure as a few selections make it."""

@@ -49,7 +49,16 @@ def lab(colour: str, eye: str) -> Any:
 
 
 @pytest.mark.parametrize("eye", EYES)
-@pytest.mark.parametrize("palette", [theme.STRATEGY_COLOURS, theme.PART_COLOURS])
+@pytest.mark.parametrize(
+    "palette",
+    [
+        theme.STRATEGY_COLOURS,
+        theme.PART_COLOURS,
+        {colour: colour for colour in theme.SERIES_COLOURS},
+        {colour: colour for colour in theme.MEMORY_COLOURS},
+        {colour: colour for colour in theme.SPEEDUP_COLOURS},
+    ],
+)
 def test_any_eye_can_tell_the_colours_apart(eye: str, palette: dict[str, str]) -> None:
     for a, b in combinations(palette, 2):
         distance = float(np.linalg.norm(lab(palette[a], eye) - lab(palette[b], eye)))
