@@ -1,7 +1,7 @@
 """Measured times by rows: the samples of a calibration, or what others published of the chip.
 
 A point is the time of a kernel, of whole layers or of a pass at some rows over its own time at
-one row. Those of a kernel leave out what a pass has beside it, so they are a little steeper than
+one row. Those of a kernel leave out the other matrices, attention and dispatch, so they are not
 the curve of a pass. Published rows of hot matrices are left out: at one row they come from a
 cache, which inflates every ratio.
 """
