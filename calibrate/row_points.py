@@ -11,15 +11,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from calibrate.published.evidence import row_costs
 from calibrate.published.runtimes import MLX_ENGINES, dated_family
 from calibrate.samples import settings_from_text
+from model.errors import InputError
 from model.machine.kernels.releases import priced_release
+from model.machine.kernels.runtime_change import as_runtime
 from model.machine.profile import Profile
+from model.machine.row_law import Product
 from model.network.checkpoint import Checkpoint
+from model.network.weight_format import weight_format
 
 KINDS = {
     "kernel": "kernel",
@@ -36,12 +40,17 @@ UNUSUAL = ("MLX_METAL_GPU_ARCH", "not merged", "wide off", "custom", "RowExact")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPoint:
-    """A measured ratio: the time at `rows` over that at one row, of what, and where it stands."""
+    """A measured ratio: the time at `rows` over that at one row, of what, and where it stands.
+
+    `predicted` is the same ratio of the same matrix by the row law; None where the matrix is not
+    known, or the law cannot price it.
+    """
 
     format: str
     runtime: str
     rows: int
     relative: float
+    predicted: float | None
     kind: str
     what: str
     source: str
@@ -51,7 +60,30 @@ def row_points(profile: Profile, target: Checkpoint, *, most_rows: int) -> tuple
     """The points of a machine, up to `most_rows`: its own where it was calibrated."""
     own = tuple(own_points(profile, target))
     found = own or tuple(published_points(profile))
-    return tuple(point for point in found if 1 < point.rows <= most_rows)
+    return tuple(
+        replace(point, predicted=law_ratio(profile, point))
+        for point in found
+        if 1 < point.rows <= most_rows
+    )
+
+
+def law_ratio(profile: Profile, point: RowPoint) -> float | None:
+    """What the row law says of the matrix of a point, under the release that it was run with."""
+    shape = re.match(r"(\d+) ?-> ?(\d+)\b", point.what)
+    if shape is None:
+        return None
+    depth, columns = int(shape[1]), int(shape[2])
+    try:
+        stored_as = weight_format(point.format)
+        own = same_series(profile.header.runtime, point.runtime)
+        machine = (profile if own else as_runtime(profile, point.runtime)).machine
+        law = machine.law(stored_as, depth=depth, columns=columns)
+    except InputError:
+        return None
+    read_bytes = stored_as.matrix_bytes(columns, depth)
+    product = Product(read_bytes=read_bytes, depth=depth, columns=columns)
+    one, several = law.time(product, 1).total_s, law.time(product, point.rows).total_s
+    return float(several) / float(one)
 
 
 def own_points(profile: Profile, target: Checkpoint) -> Iterator[RowPoint]:
@@ -77,6 +109,7 @@ def own_points(profile: Profile, target: Checkpoint) -> Iterator[RowPoint]:
                 runtime=profile.header.runtime,
                 rows=rows,
                 relative=seconds / times[nearest][1],
+                predicted=None,
                 kind="kernel",
                 what=f"{nearest[1]} -> {nearest[2]}",
                 source=f"calibration of {profile.header.created[:10]}",
@@ -108,6 +141,7 @@ def published_points(profile: Profile) -> Iterator[RowPoint]:
             runtime=runtime,
             rows=int(row["M"]),
             relative=float(row["ratio_to_M1"]),
+            predicted=None,
             kind=kind,
             what=row["shape_or_model"],
             source=row["source"],

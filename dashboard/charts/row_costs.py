@@ -57,6 +57,18 @@ def curves(rows: Sequence[RowCost], kernel_rows: Sequence[int]) -> alt.LayerChar
         edges = alt.InlineData(values=[{"rows": row - 0.5} for row in kernel_rows])
         layers.append(alt.Chart(edges).mark_rule(color=BASELINE, opacity=0.5).encode(x))
     layers.append(line)
+    lawful = [row for row in points if row.predicted is not None]
+    if lawful:
+        layers.append(
+            alt.Chart(inline(lawful))
+            .mark_line(strokeDash=[1, 4], strokeWidth=2)
+            .encode(
+                x,
+                alt.Y("predicted:Q").title(COST),
+                colour,
+                alt.Detail(["what:N", "runtime:N", "source:N"]),
+            )
+        )
     if points:
         layers.append(
             alt.Chart(inline(points))
@@ -66,7 +78,11 @@ def curves(rows: Sequence[RowCost], kernel_rows: Sequence[int]) -> alt.LayerChar
                 y,
                 colour,
                 alt.Shape("kind:N").legend(orient="bottom", title=None),
-                tooltip=[*tooltip, *map(alt.Tooltip, ("kind:N", "what:N", "source:N"))],
+                tooltip=[
+                    *tooltip,
+                    alt.Tooltip("predicted:Q").format(".2f").title("law (passes of one row)"),
+                    *map(alt.Tooltip, ("kind:N", "what:N", "source:N")),
+                ],
             )
         )
     layers.append(targets)

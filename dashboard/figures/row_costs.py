@@ -58,8 +58,8 @@ def row_costs(selection: Selection, settings: RowSettings) -> Figure:
         reading="Line: the model's pass, in passes of one row. Triangle: a row that costs far "
         "more than those before it. Vertical lines: another kernel takes over in the first curve. "
         "Hollow marks: measured; a kernel alone leaves out the other matrices, attention and what "
-        "starts them. Dashed grey: a pass that costs its rows, where checking tokens together "
-        "saves nothing.",
+        "starts them, and the dotted line is the law of that kernel. Dashed grey: a pass that "
+        "costs its rows, where checking tokens together saves nothing.",
         rows=rows,
         command=command,
         where=place(priced),

@@ -16,13 +16,15 @@ LAW = "predicted pass"
 class RowCost:
     """What some rows cost in passes of one row: predicted, or measured of what and by whom.
 
-    `cliff` says why the row costs far more than those before it; empty where it does not.
+    `predicted` is what the law says of a measured matrix, `cliff`
+    says why the row costs far more than those before it; empty where it does not.
     """
 
     format: str
     runtime: str
     rows: int
     relative: float
+    predicted: float | None
     time_ms: float | None
     kind: str
     what: str
@@ -39,6 +41,7 @@ def cost_rows(priced: PricedRows) -> tuple[RowCost, ...]:
             runtime=_series_of(point.runtime, priced),
             rows=point.rows,
             relative=point.relative,
+            predicted=point.predicted,
             time_ms=None,
             kind=f"measured {point.kind}",
             what=point.what,
@@ -58,6 +61,7 @@ def _curve(series: Series) -> list[RowCost]:
             runtime=series.runtime,
             rows=rows,
             relative=relative,
+            predicted=None,
             time_ms=1e3 * seconds,
             kind=LAW,
             what="",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import tokroof
 from calibrate.published.evidence import row_costs
 from calibrate.row_points import published_runtime, row_points, same_chip
 from model.machine.profile_store import choose_profile
+from model.machine.row_law import Product
 from model.network.target import load_target
 
 LLAMA = load_target("llama-3.1-8b", "4bit")
@@ -70,6 +72,22 @@ def test_a_calibrated_machine_has_its_own_points() -> None:
     assert {point.format for point in points} == {"4bit", "8bit", "bf16"}
     [five] = [point for point in points if (point.format, point.rows) == ("4bit", 5)]
     assert five.relative == pytest.approx(5.0, rel=0.2)
+
+
+def test_the_law_prices_the_matrix_that_was_measured() -> None:
+    profile = choose_profile("h200-mlx-0.32.4").profile
+    points = row_points(profile, LLAMA, most_rows=16)
+    law = profile.machine.law(LLAMA.weight_format, depth=4096, columns=28672)
+    read_bytes = LLAMA.weight_format.matrix_bytes(28672, 4096)
+    product = Product(read_bytes=read_bytes, depth=4096, columns=28672)
+    errors: list[float] = []
+    for point in points:
+        assert point.predicted is not None
+        errors.append(abs(point.predicted / point.relative - 1.0))
+        if point.format == "4bit":
+            ratio = law.time(product, point.rows).total_s / law.time(product, 1).total_s
+            assert point.predicted == pytest.approx(float(ratio))
+    assert median(errors) < 0.05
 
 
 def test_a_chip_that_nobody_measured_has_none(capsys: pytest.CaptureFixture[str]) -> None:
