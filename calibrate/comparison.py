@@ -157,16 +157,14 @@ def comparison(
 
 def label(run: Run) -> str:
     """A run in a few words."""
-    name = f"{run.target} {run.target_format}"
-    if run.strategy == "plain":
-        return f"{name} plain"
-    return f"{name} k={run.draft_length} draft {run.draft} {run.draft_format}"
+    return f"{run.target} {run.target_format} {run.settings.text}"
 
 
 def groups(run: Run, quantity: str) -> tuple[str, ...]:
     """The groups a run is summed up under."""
     itself = (run.draft, run.draft_format) == (run.target, run.target_format)
     kind = f"{run.strategy}, own draft" if itself else run.strategy
+    kind = kind if run.forced_acceptance is None else f"{kind}, forced"
     return (
         quantity,
         f"{quantity}, {kind}",

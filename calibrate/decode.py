@@ -1,4 +1,4 @@
-"""Decoding for real, through mlx-lm's own loops, timed from outside.
+"""Decoding for real, by any strategy, timed from outside.
 
 mlx-lm reports its own speed, but its clock starts after the first token: in speculation the
 prefill then pays for the first round, whose tokens are free. Here its generators are driven
@@ -12,93 +12,97 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias, final
 
 import mlx.core as mx
 from mlx_lm.generate import generation_stream
 
+from calibrate.decoding.checks import check_prompt
+from calibrate.decoding.loops import Arm, arm
+from calibrate.decoding.start import Start
+from calibrate.decoding.streams import Arrivals, Loop
 from calibrate.environment import read_environment
 from calibrate.kernels import resident
-from calibrate.loops import (
-    Arrivals,
-    Loop,
-    awaited_loop,
-    check_pair,
-    plain_loop,
-    speculative_loop,
-)
 from calibrate.networks import Network
 from calibrate.run_record import Run
+from calibrate.run_settings import Settings
 from calibrate.timing import Clock
-from model.errors import InputError
 
 Progress: TypeAlias = Callable[[int, int], None]
 
 WARM_PROMPT_TOKENS = 8
 WARM_ROUNDS = 2
+LEAST_ROUNDS = 8
+"""Rounds that a run with a time limit has at least."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What to time, and the loops that run each of its shapes once before."""
+class Pace:
+    """How a run is timed.
 
-    strategy: str
-    loop: Loop
-    warm_loops: tuple[Loop, ...]
-    target: Network
-    draft: Network | None = None
-    draft_length: int = 0
-
-
-def decode_plain(
-    network: Network,
-    prompt_tokens: Sequence[int],
-    tokens: int,
-    *,
-    clock: Clock = time.perf_counter,
-    progress: Progress | None = None,
-    warm_up: bool = True,
-) -> Run:
-    """Decode one token a pass; mlx-lm builds the next pass while this one runs.
-
-    Args:
-        network: What to decode with.
-        prompt_tokens: The context, one token at least.
-        tokens: How many to decode, 2 at least.
+    Attributes:
         clock: Seconds from any start.
         progress: Called after each round with the tokens decoded and wanted; what it costs is
             part of the next round, so let it be little.
         warm_up: Whether every shape of pass is run before the clock starts. Leave it out only if
             the same decode was just run.
+        limit_s: Time after which the run ends early, once it has some rounds; None for none.
+    """
+
+    clock: Clock = time.perf_counter
+    progress: Progress | None = None
+    warm_up: bool = True
+    limit_s: float | None = None
+
+
+def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run:
+    """Decode `tokens` tokens and record every steady round.
+
+    Caches that the start keeps are used as they are; otherwise the first round reads the prompt.
 
     Raises:
-        InputError: The prompt or the number of tokens cannot be used.
+        InputError: the prompt or the number of tokens cannot be used.
     """
-    loop = plain_loop(network)
-    plan = _Plan(strategy="plain", loop=loop, warm_loops=(loop,), target=network)
-    return _decode(plan, prompt_tokens, tokens, clock, progress, warm_up)
+    pace = pace or Pace()
+    check_prompt(arm.target, start.tokens)
+    arm.check(start.context, tokens)
+    date = datetime.now(UTC)
+    with resident():
+        if pace.warm_up:
+            warm(arm, start)
+        mx.reset_peak_memory()
+        with contextlib.closing(arm.loop(start, tokens)) as arrivals:
+            round_s, accepted, output = time_rounds(arrivals, tokens, pace)
+        mx.synchronize(generation_stream)  # plain decoding has one more pass under way
+    lookup = arm.lookup
+    return Run(
+        id=f"{date:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
+        date=date.isoformat(timespec="seconds"),
+        target=arm.target.name,
+        target_format=arm.target.format_name,
+        target_weights=arm.target.weights,
+        context_tokens=start.context,
+        context_filled=start.filled,
+        tokens=min(tokens, len(output)),
+        round_s=tuple(round_s),
+        accepted=tuple(accepted),
+        proposed=tuple(lookup.proposed[1 : 1 + len(round_s)]) if lookup else (),
+        output=tuple(output[:tokens]),
+        matches_plain=None,
+        peak_memory_bytes=mx.get_peak_memory(),
+        environment=read_environment(),
+        **asdict(arm.settings),
+    )
 
 
-def decode_awaited(
-    network: Network,
-    prompt_tokens: Sequence[int],
-    tokens: int,
-    *,
-    clock: Clock = time.perf_counter,
-    progress: Progress | None = None,
-    warm_up: bool = True,
+def decode_plain(
+    network: Network, prompt_tokens: Sequence[int], tokens: int, pace: Pace | None = None
 ) -> Run:
-    """The same loop as `decode_plain`, but each pass is awaited before the next is built.
-
-    A strategy that must look at its tokens before it goes on pays this; the difference to plain
-    decoding is what the pipeline hides. The arguments are those of `decode_plain`.
-    """
-    loop = awaited_loop(network)
-    plan = _Plan(strategy="awaited", loop=loop, warm_loops=(loop,), target=network)
-    return _decode(plan, prompt_tokens, tokens, clock, progress, warm_up)
+    """Decode one token a pass; mlx-lm builds the next pass while this one runs."""
+    return decode(arm(network, Settings(strategy="plain")), Start(prompt_tokens), tokens, pace)
 
 
 def decode_speculative(
@@ -107,95 +111,62 @@ def decode_speculative(
     prompt_tokens: Sequence[int],
     tokens: int,
     draft_length: int,
-    *,
-    clock: Clock = time.perf_counter,
-    progress: Progress | None = None,
-    warm_up: bool = True,
+    pace: Pace | None = None,
 ) -> Run:
     """Draft `draft_length` tokens, verify them in one pass of the target, keep the equal ones.
 
-    The other arguments are those of `decode_plain`; `tokens` is at least `draft_length` + 2.
-
     Raises:
-        InputError: Also if the two do not share a vocabulary, or a cache cannot be rolled back.
+        InputError: also if the two do not share a vocabulary, or a cache cannot be rolled back.
     """
-    if draft_length < 1:
-        raise InputError(f"draft length {draft_length}", "drafts nothing", "give 1 or more")
-    check_pair(target, draft, len(prompt_tokens) + tokens + 2 * draft_length + 1)
-    loop = speculative_loop(target, draft, draft_length)
-    # After full acceptance the draft runs over two rows. A bad draft may not get there in the
-    # warm-up, but any draft agrees with itself.
-    plan = _Plan(
+    settings = speculation(draft, draft_length)
+    return decode(arm(target, settings, draft), Start(prompt_tokens), tokens, pace)
+
+
+def speculation(
+    draft: Network, draft_length: int, forced_acceptance: float | None = None, seed: int = 0
+) -> Settings:
+    """The settings of speculation with a draft model."""
+    return Settings(
         strategy="speculative",
-        loop=loop,
-        warm_loops=(speculative_loop(draft, draft, 1), loop),
-        target=target,
-        draft=draft,
+        draft=draft.name,
+        draft_format=draft.format_name,
         draft_length=draft_length,
+        forced_acceptance=forced_acceptance,
+        seed=seed,
     )
-    return _decode(plan, prompt_tokens, tokens, clock, progress, warm_up)
 
 
-def compare_tokens(plain: Run, speculative: Run) -> int | None:
+def compare_tokens(plain: Run, other: Run) -> int | None:
     """Where two outputs first differ; None if one is the beginning of the other.
 
     Greedy speculation is lossless in exact arithmetic only. Passes of one row and of several use
     kernels that add in another order, and in 16 bits the two best logits can tie.
     """
-    pairs = enumerate(zip(plain.output, speculative.output, strict=False))
-    return next((i for i, (one, other) in pairs if one != other), None)
+    pairs = enumerate(zip(plain.output, other.output, strict=False))
+    return next((i for i, (one, two) in pairs if one != two), None)
 
 
-def _decode(
-    plan: _Plan,
-    prompt_tokens: Sequence[int],
-    tokens: int,
-    clock: Clock,
-    progress: Progress | None,
-    warm_up: bool,
-) -> Run:
-    _check_request(plan, prompt_tokens, tokens)
-    prompt = mx.array(list(prompt_tokens), mx.uint32)
-    date = datetime.now(UTC)
-    with resident():
-        for loop in plan.warm_loops if warm_up else ():
-            _warm(loop, prompt[-WARM_PROMPT_TOKENS:], WARM_ROUNDS * (plan.draft_length + 1))
-        mx.synchronize(generation_stream)
-        mx.reset_peak_memory()
-        with contextlib.closing(plan.loop(prompt, tokens)) as arrivals:
-            round_s, accepted, output = time_rounds(arrivals, tokens, clock, progress)
-        mx.synchronize(generation_stream)  # plain decoding has one more pass under way
-    draft = plan.draft
-    return Run(
-        id=f"{date:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
-        date=date.isoformat(timespec="seconds"),
-        strategy=plan.strategy,
-        target=plan.target.name,
-        target_format=plan.target.format_name,
-        target_weights=plan.target.weights,
-        draft=draft.name if draft else "",
-        draft_format=draft.format_name if draft else "",
-        draft_length=plan.draft_length,
-        context_tokens=len(prompt_tokens),
-        tokens=tokens,
-        round_s=tuple(round_s),
-        accepted=tuple(accepted),
-        output=tuple(output[:tokens]),
-        matches_plain=None,
-        peak_memory_bytes=mx.get_peak_memory(),
-        environment=read_environment(),
-    )
+def warm(arm: Arm, start: Start) -> None:
+    """Run each shape of pass: the first of its kind compiles kernels and allocates.
+
+    From the start itself where its caches are kept, for attention has other kernels at other
+    lengths; else from the last tokens of the prompt.
+    """
+    kept = all(start.holds(network) for network in arm.networks)
+    begin = start if kept else start.ending(WARM_PROMPT_TOKENS)
+    for loop in arm.warm_loops:
+        _run(loop, begin, WARM_ROUNDS * (arm.settings.draft_length + 1))
+    mx.synchronize(generation_stream)
 
 
-def _warm(loop: Loop, prompt: mx.array, tokens: int) -> None:
-    """Run each shape of pass: the first of its kind compiles kernels and allocates."""
-    with contextlib.closing(loop(prompt, tokens)) as arrivals:
+def _run(loop: Loop, start: Start, tokens: int) -> None:
+    with contextlib.closing(loop(start, tokens)) as arrivals:
         for _ in zip(range(tokens), arrivals, strict=False):
             pass
 
 
 def time_rounds(
-    arrivals: Arrivals, tokens: int, clock: Clock, progress: Progress | None
+    arrivals: Arrivals, tokens: int, pace: Pace
 ) -> tuple[list[float], list[int], list[int]]:
     """Times and accepted counts of the steady rounds, and all tokens.
 
@@ -207,32 +178,21 @@ def time_rounds(
     accepted: list[int] = []
     output: list[int] = []
     started: float | None = None
-    count = 0
+    spent_s, count = 0.0, 0
     for token, from_draft in arrivals:
         output.append(token)
         if from_draft:
             count += 1
             continue
-        ended = clock()
+        ended = pace.clock()
         if started is not None:
             round_s.append(ended - started)
             accepted.append(count)
-        if progress is not None:
-            progress(min(len(output), tokens), tokens)
-        if len(output) >= tokens:
+            spent_s += ended - started
+        if pace.progress is not None:
+            pace.progress(min(len(output), tokens), tokens)
+        timed_out = pace.limit_s is not None and spent_s >= pace.limit_s
+        if len(output) >= tokens or (timed_out and len(round_s) >= LEAST_ROUNDS):
             break
         started, count = ended, 0
     return round_s, accepted, output
-
-
-def _check_request(plan: _Plan, prompt_tokens: Sequence[int], tokens: int) -> None:
-    if not prompt_tokens:
-        raise InputError("prompt", "has no tokens", "give one at least")
-    last = plan.target.vocab_size - 1
-    strange = next((token for token in prompt_tokens if not 0 <= token <= last), None)
-    if strange is not None:
-        right = f"{plan.target.name} has tokens 0 to {last}"
-        raise InputError(f"prompt token {strange}", "is not in the vocabulary", right)
-    if tokens < plan.draft_length + 2:
-        right = f"give {plan.draft_length + 2} at least"
-        raise InputError(f"{tokens} tokens", "may all come in the first round", right)

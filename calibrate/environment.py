@@ -92,6 +92,31 @@ def read_environment() -> Environment:
     )
 
 
+def free_bytes() -> int:
+    """What can still be allocated without leaving what speed can be told for.
+
+    The limit less what MLX holds; less still where the device or the computer has not that much
+    left, because of what other programs hold. Buffers that MLX keeps for itself are free.
+    """
+    left = [read_environment().memory_limit_bytes - mx.get_active_memory()]
+    device_free = dict(mx.device_info()).get("free_memory")
+    if device_free is not None:
+        left.append(int(device_free) + mx.get_cache_memory())
+    elif _device() == "cpu" and (available := _available_bytes()) is not None:
+        left.append(available + mx.get_cache_memory())
+    return max(0, min(left))
+
+
+def _available_bytes() -> int | None:
+    """The memory that Linux could give without swapping; None elsewhere."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    found = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+    return next((int(kilobytes) * 1024 for kilobytes in found), None)
+
+
 def _device() -> str:
     if mx.default_device().type == mx.DeviceType.cpu:
         return "cpu"

@@ -23,7 +23,7 @@ import mlx_lm
 from mlx.utils import tree_flatten
 from mlx_lm.utils import _get_classes  # pyright: ignore[reportPrivateUsage]: local only
 
-from calibrate.environment import read_environment
+from calibrate.environment import free_bytes, read_environment
 from calibrate.kernels import activation_of, packing
 from calibrate.random_weights import draw_weights
 from model.errors import InputError
@@ -152,9 +152,9 @@ def parameter_bytes(module: Any) -> int:
 
 def check_fits(what: str, needed_bytes: int) -> None:
     """Refuse weights that do not fit beside what MLX holds already."""
-    free_bytes = max(read_environment().memory_limit_bytes - mx.get_active_memory(), 0)
-    if needed_bytes > free_bytes:
-        wrong = f"needs {needed_bytes / GB:.2f} GB and {free_bytes / GB:.2f} GB are free"
+    left_bytes = free_bytes()
+    if needed_bytes > left_bytes:
+        wrong = f"needs {needed_bytes / GB:.2f} GB and {left_bytes / GB:.2f} GB are free"
         raise InputError(what, wrong, "choose fewer bits or a smaller model")
 
 

@@ -6,23 +6,24 @@ measurement loses nothing that was finished.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, quantiles
 from typing import NoReturn, final
 
 from calibrate.environment import Environment
+from calibrate.run_settings import DRAFTED, Settings
 from model.errors import InputError
-from model.progress.acceptance import MAX_DRAFT_LENGTH
 from model.typed_json import record_from_json
 
-STRATEGIES = ("plain", "speculative", "awaited")
 BLOCK_ROUNDS = 8
 MAX_TOKENS = 100_000_000
+FOLDER = "give a file in a folder that can be"
 
 
 @final
@@ -30,23 +31,28 @@ MAX_TOKENS = 100_000_000
 class Run:
     """A decode of `tokens` tokens, and its steady rounds.
 
-    A round is one pass of the target: one token and, in speculation, the accepted draft tokens
-    before it. The first round holds the prefill and the warm-up and is not listed. No listed
-    round was cut short: the loop is asked for more tokens than are wanted, and its last round is
-    seen to its end.
+    A round is one pass of the target: one token and, where there is a draft, the accepted draft
+    tokens before it. The first round holds the prefill and the warm-up and is not listed. No
+    listed round was cut short: the loop is asked for more tokens than are wanted, and its last
+    round is seen to its end. Fields with a default were added later; older files lack them.
 
     Attributes:
         date: UTC, ISO 8601.
-        strategy: "plain", "speculative", or "awaited" (plain, but each pass is waited for).
+        strategy: One of `calibrate.run_settings.STRATEGIES`; "awaited" is plain, but each pass is
+            waited for, and "canvas" commits one token a pass, the least that diffusion can.
         target_weights: "random" or "real"; the cost of a pass is the same.
-        draft: The draft's name, and "" without one.
-        draft_length: Tokens drafted in each round; 0 without a draft.
         context_tokens: The length of the prompt.
+        tokens: How many were decoded; of a batch, in each sequence.
         round_s: Wall time of each steady round, from one last token to the next.
         accepted: Draft tokens that were accepted in each of these rounds.
-        output: The tokens decoded, the first round's included.
+        output: The tokens decoded, the first round's included; of a batch, its first sequence's.
         matches_plain: Whether the output is plain decoding's; None if it was not compared.
         peak_memory_bytes: The most that MLX held during the run.
+        proposed: Draft tokens that were proposed in each round; empty where all rounds propose
+            `draft_length`, as all but those of prompt lookup do.
+        context_filled: Whether the caches held random keys and values instead of the prompt's.
+
+    The other attributes are those of `calibrate.run_settings.Settings`.
     """
 
     id: str
@@ -66,16 +72,22 @@ class Run:
     matches_plain: bool | None
     peak_memory_bytes: int
     environment: Environment
+    skipped_attention: tuple[int, ...] = ()
+    skipped_mlp: tuple[int, ...] = ()
+    ngram: int = 0
+    batch: int = 1
+    canvas: int = 0
+    forced_acceptance: float | None = None
+    seed: int = 0
+    proposed: tuple[int, ...] = ()
+    context_filled: bool = False
 
     def __post_init__(self) -> None:
+        try:
+            settings = self.settings
+        except InputError as error:
+            raise InputError(f"run {self.id}: {error.value}", error.wrong, error.right) from error
         rules = (
-            (self.strategy in STRATEGIES, "strategy", f"is none of {', '.join(STRATEGIES)}"),
-            (
-                0 <= self.draft_length <= MAX_DRAFT_LENGTH
-                and (self.draft_length > 0) == (self.strategy == "speculative"),
-                "draft_length",
-                f"is {self.draft_length} of a {self.strategy} run",
-            ),
             (0 <= self.context_tokens <= MAX_TOKENS, "context_tokens", "is no length of a prompt"),
             (len(self.round_s) > 0, "round_s", "has no round"),
             (all(seconds > 0 for seconds in self.round_s), "round_s", "has a time of 0 or less"),
@@ -85,6 +97,20 @@ class Run:
                 "accepted",
                 f"has a count outside 0 to {self.draft_length}",
             ),
+            (
+                not self.proposed
+                or (settings.strategy in DRAFTED and len(self.proposed) == len(self.round_s)),
+                "proposed",
+                "has not one count per round of a draft",
+            ),
+            (
+                all(
+                    count in (0, self.draft_length) and taken <= count
+                    for count, taken in zip(self.proposed, self.accepted, strict=False)
+                ),
+                "proposed",
+                f"has a count that is neither 0 nor {self.draft_length}, or below the accepted",
+            ),
             (len(self.output) == self.tokens, "output", f"has not {self.tokens} tokens"),
         )
         for holds, field, wrong in rules:
@@ -92,9 +118,22 @@ class Run:
                 raise InputError(f"run {self.id}: {field}", wrong, "record the run again")
 
     @property
+    def settings(self) -> Settings:
+        """The strategy and its settings, without what they were run on."""
+        return Settings(**{each.name: getattr(self, each.name) for each in fields(Settings)})
+
+    @property
+    def drafting(self) -> tuple[int, ...]:
+        """The accepted counts of the rounds that had a draft."""
+        if not self.proposed:
+            return self.accepted if self.draft_length else ()
+        pairs = zip(self.accepted, self.proposed, strict=True)
+        return tuple(accepted for accepted, proposed in pairs if proposed)
+
+    @property
     def drafted(self) -> int:
         """Draft tokens that were proposed in the steady rounds."""
-        return self.draft_length * len(self.accepted)
+        return self.draft_length * len(self.drafting)
 
     @property
     def accepted_fraction(self) -> float | None:
@@ -108,7 +147,7 @@ class Run:
         Entry i is (rounds with more than i accepted) / (rounds with at least i accepted). A
         position that was never reached ends the list.
         """
-        reached = [sum(count >= i for count in self.accepted) for i in range(self.draft_length + 1)]
+        reached = [sum(count >= i for count in self.drafting) for i in range(self.draft_length + 1)]
         return tuple(after / before for before, after in pairwise(reached) if before)
 
     @property
@@ -117,35 +156,42 @@ class Run:
         return 1.0 + fmean(self.accepted)
 
     @property
+    def match(self) -> float:
+        """The share of rounds that had a draft."""
+        return len(self.drafting) / len(self.accepted)
+
+    @property
     def typical_round_s(self) -> float:
         """The time of a round on an undisturbed machine: a lower quartile, weighted by class.
 
         Whatever else a computer does only ever adds time, so the lower quartile is nearer to
         what the decode itself takes than the median. Two things keep it honest. Tokens of a
         pipelined loop arrive in bursts, so it is taken over means of 8 rounds in a row. And
-        after a round that accepted everything the next draft pass has two rows, for mlx-lm then
-        feeds the last draft token together with the target's: so speculative rounds are of two
-        kinds, and each has a quartile of its own. The kind of the first listed round is not
-        known, and it is left out unless it is the only one.
+        rounds of a draft are of two kinds, of which each has a quartile of its own. After a round
+        that accepted everything the next draft pass has two rows, for mlx-lm then feeds the last
+        draft token together with the target's; the kind of the first listed round is not known,
+        and it is left out unless it is the only one. Rounds of prompt lookup have a draft or none.
         """
         if not self.draft_length:
             return quartile(block_means(self.round_s))
-        times: dict[bool, list[float]] = {}
-        for previous, seconds in zip(self.accepted, self.round_s[1:], strict=False):
-            times.setdefault(previous == self.draft_length, []).append(seconds)
-        if not times:
+        if self.strategy == "prompt-lookup":
+            kinds = [bool(count) for count in self.proposed] or [True] * len(self.round_s)
+            return mean_quartile(kinds, self.round_s)
+        if len(self.round_s) == 1:
             return self.round_s[0]
-        count = len(self.round_s) - 1
-        return sum(len(group) / count * quartile(group) for group in times.values())
+        full = [previous == self.draft_length for previous in self.accepted[:-1]]
+        return mean_quartile(full, self.round_s[1:])
 
     @property
     def tokens_per_s(self) -> float:
         """Tokens per second of an undisturbed machine: `tokens_per_pass / typical_round_s`.
 
+        Those of all sequences of a batch together.
+
         It passes over the growth of the cache every 256 tokens and over whatever else the
         computer did. Compare predictions with this number.
         """
-        return self.tokens_per_pass / self.typical_round_s
+        return self.batch * self.tokens_per_pass / self.typical_round_s
 
     @property
     def mean_tokens_per_s(self) -> float:
@@ -153,7 +199,15 @@ class Run:
 
         Far below `tokens_per_s`, the machine was disturbed, throttled, or growing its cache.
         """
-        return sum(1 + count for count in self.accepted) / sum(self.round_s)
+        return self.batch * sum(1 + count for count in self.accepted) / sum(self.round_s)
+
+
+def mean_quartile(kinds: Sequence[bool], seconds: Sequence[float]) -> float:
+    """The lower quartile of each kind of round, weighted by how many there are."""
+    times: dict[bool, list[float]] = {}
+    for kind, each_s in zip(kinds, seconds, strict=True):
+        times.setdefault(kind, []).append(each_s)
+    return sum(len(group) / len(seconds) * quartile(group) for group in times.values())
 
 
 def block_means(seconds: Sequence[float]) -> list[float]:
@@ -183,7 +237,9 @@ def append_run(path: Path, run: Run) -> None:
             os.close(descriptor)
     except OSError as error:
         wrong = f"cannot be written ({error.strerror})"
-        raise InputError(str(path), wrong, "give a file in a folder that can be") from error
+        full = error.errno == errno.ENOSPC
+        right = "free some space; what was there is as it was" if full else FOLDER
+        raise InputError(str(path), wrong, right) from error
 
 
 def _append(descriptor: int, line: bytes) -> None:
@@ -192,7 +248,7 @@ def _append(descriptor: int, line: bytes) -> None:
         line = b"\n" + line  # a run that was cut off stays alone on its line
     if os.write(descriptor, line) != len(line):
         os.ftruncate(descriptor, size)
-        raise OSError(0, "the disk is full")
+        raise OSError(errno.ENOSPC, "the disk is full")
     os.fsync(descriptor)
 
 

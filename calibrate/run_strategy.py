@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from calibrate.run_record import Run
+from calibrate.run_settings import STRATEGIES
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
 from model.network.target import load_target
 from model.progress.acceptance import Acceptance
+from model.progress.diffusion import BlockProgress
 from model.strategies.base import AbstractStrategy
+from model.strategies.block_diffusion import BlockDiffusion
+from model.strategies.layer_skip import LayerSkip
 from model.strategies.plain import Plain
+from model.strategies.prompt_lookup import PromptLookup
 from model.strategies.speculative import Speculative
 
-PREDICTED = ("plain", "speculative")
+PREDICTED = tuple(name for name in STRATEGIES if name != "awaited")
 """Strategies of runs that the model prices; an awaited run is not one."""
 
 
@@ -22,12 +27,29 @@ def strategy_of(run: Run, machine: Machine) -> tuple[AbstractStrategy, Checkpoin
         InputError: the target or draft is not known.
     """
     target = machine.as_run(load_target(run.target, run.target_format))
-    strategy: AbstractStrategy = Plain()
-    if run.strategy == "speculative":
-        strategy = Speculative(
-            draft=machine.as_run(load_target(run.draft, run.draft_format)),
-            draft_length=run.draft_length,
-            acceptance=Acceptance(by_position=run.acceptance_by_position),
-        )
+    if run.strategy == "canvas":
+        # Nothing stays in the cache, so that every pass meets the same context.
+        return diffusion(run.canvas), target, float(run.context_tokens)
     # Half of the output is in the cache on average.
-    return strategy, target, run.context_tokens + run.tokens / 2.0
+    return drafted_or_plain(run, machine), target, run.context_tokens + run.tokens / 2.0
+
+
+def diffusion(canvas: int) -> BlockDiffusion:
+    """Passes over a block beside its cache that commit one token each, as the run counts them."""
+    progress = BlockProgress(block_length=canvas, committed_per_pass=1.0)
+    return BlockDiffusion(progress=progress, answer_tokens=canvas, cached=True)
+
+
+def drafted_or_plain(run: Run, machine: Machine) -> AbstractStrategy:
+    """The strategy of a run that writes token by token, with the acceptance that it had."""
+    acceptance = Acceptance(by_position=run.acceptance_by_position or (0.0,))
+    length = run.draft_length
+    if run.strategy == "speculative":
+        draft = machine.as_run(load_target(run.draft, run.draft_format))
+        return Speculative(draft=draft, draft_length=length, acceptance=acceptance)
+    if run.strategy == "layer-skip":
+        skipped = run.settings.skipped
+        return LayerSkip(skipped=skipped, draft_length=length, acceptance=acceptance)
+    if run.strategy == "prompt-lookup":
+        return PromptLookup(draft_length=length, acceptance=acceptance, match=run.match)
+    return Plain(sequences=run.batch)

@@ -8,6 +8,7 @@ from statistics import median
 from calibrate.comparison import baseline_key
 from calibrate.published.run_row import PublishedRun
 from calibrate.run_record import Run
+from calibrate.run_strategy import PREDICTED
 
 FALL = 0.85
 """Rounds that end slower than this share of the speed they began with."""
@@ -26,7 +27,8 @@ def published_form(runs: Sequence[Run]) -> tuple[PublishedRun, ...]:
     for run in runs:
         if run.strategy == "plain":
             plain[baseline_key(run)] = run
-        baseline = plain.get(baseline_key(run)) if run.strategy == "speculative" else None
+        predicted = run.strategy in PREDICTED and run.strategy != "plain"
+        baseline = plain.get(baseline_key(run)) if predicted else None
         rows.append(row(run, None if baseline is None else baseline.tokens_per_s))
     return tuple(rows)
 
@@ -54,7 +56,7 @@ def row(run: Run, baseline_tokens_per_s: float | None) -> PublishedRun:
         skip_fraction=None,
         acceptance="" if accepted is None else repr(accepted),
         tokens_per_pass=run.tokens_per_pass if run.draft_length else None,
-        batch=1,
+        batch=run.batch,
         context_tokens=float(run.context_tokens),
         prefill_tokens_per_s=None,
         decode_tokens_per_s=run.tokens_per_s,
@@ -74,9 +76,9 @@ def falling_rate(run: Run) -> str | None:
     """Plain rounds of the last third are slower than those of the first: heat, or swap.
 
     The cache grows by one token a round, which on its own slows a decode of some hundred tokens by
-    a few per cent. Speculative rounds differ with what was accepted and are not judged.
+    a few per cent. Rounds with a draft differ with what was accepted and are not judged.
     """
-    if run.strategy == "speculative" or len(run.round_s) < ROUNDS:
+    if run.draft_length or len(run.round_s) < ROUNDS:
         return None
     third = len(run.round_s) // 3
     first, last = median(run.round_s[:third]), median(run.round_s[-third:])

@@ -15,12 +15,14 @@ from calibrate.fit.calibration import fit_profile, refit_profile
 from calibrate.grid import MODES
 from calibrate.measure import run_calibration
 from calibrate.run_record import Run, read_runs
-from calibrate.run_strategy import PREDICTED
 from model.commands.machines import as_json, constants_text
 from model.errors import InputError
 from model.machine.profile import Profile
 from model.machine.profile_file import write_profile
 from model.machine.profile_store import check_profile_name, choose_profile, profiles_folder
+
+FITTED = ("plain", "speculative")
+"""Strategies of runs that a fit uses; the others are kept to be predicted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +91,7 @@ def fitting_runs(options: argparse.Namespace) -> list[Run]:
             raise InputError(flag, "says which runs, and there are none", "add --runs FILE")
         return []
     found = read_runs(Path(options.runs))
-    runs = [run for run in found if run.strategy in PREDICTED and run.draft != run.target]
+    runs = [run for run in found if run.strategy in FITTED and run.draft != run.target]
     if not runs:
         wrong = "holds no run that a fit can use"
         raise InputError(options.runs, wrong, "record plain runs, or ones with a smaller draft")

@@ -6,14 +6,13 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from calibrate.commands.calibrate import calibrate, default_name
-from calibrate.commands.run import speculate
 from calibrate.commands.validation_output import comparisons_json, comparisons_text, groups_text
 from calibrate.comparison import compare_runs, summarise
-from calibrate.decode import decode_plain
+from calibrate.decode import Pace, compare_tokens, decode_plain, decode_speculative
 from calibrate.environment import read_environment
 from calibrate.open_network import SMOLLM2, open_network
 from calibrate.progress import token_bar
@@ -120,13 +119,16 @@ def arm_runs(arm: Arm, length: Length) -> Iterator[Run]:
     target = open_network(arm.target, arm.format_name, arm.weights)
     prompt = prompt_tokens(target, length.context_tokens)
     with token_bar() as bar:
-        plain = decode_plain(target, prompt, length.tokens, progress=bar)
+        plain = decode_plain(target, prompt, length.tokens, Pace(progress=bar))
     yield reported(plain)
     if not arm.draft:
         return
     draft = open_network(arm.draft, arm.draft_format, arm.weights)
     for draft_length in DRAFT_LENGTHS:
-        yield reported(speculate(target, draft, prompt, length.tokens, draft_length, plain))
+        with token_bar() as bar:
+            pace = Pace(progress=bar)
+            run = decode_speculative(target, draft, prompt, length.tokens, draft_length, pace)
+        yield reported(replace(run, matches_plain=compare_tokens(plain, run) is None))
 
 
 def reported(run: Run) -> Run:

@@ -5,51 +5,53 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import final
 
+from calibrate.commands import run_grid
+from calibrate.commands.run_options import SAME, check, settings_of, skip_sets
+from calibrate.commands.run_options import add_arguments as add_options
 from calibrate.commands.validation_output import comparisons_text
 from calibrate.comparison import compare_runs
-from calibrate.decode import compare_tokens, decode_awaited, decode_plain, decode_speculative
+from calibrate.decode import Pace, compare_tokens, decode
+from calibrate.decoding.loops import arm
+from calibrate.decoding.similarity import similarities
+from calibrate.decoding.start import Start
+from calibrate.decoding.ties import logit_gap
+from calibrate.environment import free_bytes
 from calibrate.networks import Network
-from calibrate.open_network import WEIGHTS, open_network
+from calibrate.open_network import checkpoint_of, open_network
 from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
-from calibrate.run_record import STRATEGIES, Run, append_run
+from calibrate.run_memory import check_memory, needed_bytes
+from calibrate.run_record import Run, append_run
+from calibrate.run_settings import STRATEGIES, Settings
+from calibrate.skip_selection import least_changing, write_factors
 from model.commands import options as shared
-from model.errors import InputError, unknown_name
+from model.errors import InputError
+from model.machine.profile import Profile
 from model.machine.profile_store import choose_profile
-from model.progress.acceptance import MAX_DRAFT_LENGTH
+from model.network.checkpoint import Checkpoint
+from model.network.sublayers import Sublayer, middle_block
 
-DEFAULT_TOKENS = 64
-DEFAULT_CONTEXT = 64
-SAME = "same"
+GRID = "grid"
+SIMILARITY_TOKENS = 64
+"""Length of the prompt on which similarities are measured."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `run`."""
-    parser.add_argument("strategy", metavar="STRATEGY", help=", ".join(STRATEGIES))
-    shared.add_pair(parser, draft_required=False, context=DEFAULT_CONTEXT)
-    parser.add_argument(
-        "--draft-length",
-        metavar="K[,K...]",
-        default="2",
-        help="draft tokens per round (default: 2)",
+    names = ", ".join(STRATEGIES)
+    parser.add_argument("strategy", metavar="STRATEGY", help=f"{names}; or {GRID}, with a plan")
+    add_options(parser)
+    parser.epilog = (
+        f"--draft {SAME} lets the target draft for itself: every guess is right. "
+        f"`run {GRID} PLAN` runs all of a plan, a file or one of {run_grid.shipped_names()}, and "
+        "goes on where it was interrupted."
     )
-    parser.add_argument(
-        "--tokens",
-        default=str(DEFAULT_TOKENS),
-        help=f"tokens to decode (default: {DEFAULT_TOKENS})",
-    )
-    parser.add_argument("--prompt", help="text to continue, with real weights")
-    parser.add_argument(
-        "--weights", default="auto", help="random, real, or auto: real where there are any"
-    )
-    parser.add_argument("--output", metavar="RUNS", help="append the runs to this file")
-    shared.add_machine(parser)
-    parser.epilog = f"--draft {SAME} lets the target draft for itself: every guess is right."
 
 
 @final
@@ -59,16 +61,19 @@ class Request:
 
     tokens: int
     context: int
-    draft_lengths: tuple[int, ...]
     output: Path | None
 
 
 def execute(options: argparse.Namespace) -> int:
     """Run plain decoding, then the strategy, and compare."""
+    if options.strategy == GRID:
+        return run_grid.execute(options)
+    check(options)
     request = checked(options)
     choice = choose_profile(options.machine)
+    check_fits(options, request)
     target = open_network(options.target, options.format, options.weights)
-    runs = decoded(options, request, target)
+    runs = list(decoded(options, request, target, choice.profile))
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
         return 0
@@ -81,19 +86,11 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def checked(options: argparse.Namespace) -> Request:
-    """The request that the options make, before anything is built.
+    """The numbers that the options give, before anything is built.
 
     Raises:
         InputError: an option that cannot be met; it is named.
     """
-    if options.strategy not in STRATEGIES:
-        raise unknown_name("strategy", options.strategy, STRATEGIES)
-    if options.weights not in WEIGHTS:
-        raise InputError(
-            f"--weights {options.weights}", "is unknown", f"one of {', '.join(WEIGHTS)}"
-        )
-    if options.strategy == "speculative" and options.draft is None:
-        raise InputError("run speculative", "needs a draft", "add --draft MODEL")
     output = None if options.output is None else Path(options.output)
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
         wrong = "is no file in a folder that is there"
@@ -101,30 +98,68 @@ def checked(options: argparse.Namespace) -> Request:
     return Request(
         tokens=shared.whole_number("--tokens", options.tokens, least=3, most=100_000),
         context=shared.whole_number("--context", options.context, least=1, most=1_000_000),
-        draft_lengths=tuple(
-            shared.whole_number("--draft-length", text, least=1, most=MAX_DRAFT_LENGTH)
-            for text in options.draft_length.split(",")
-        ),
         output=output,
     )
 
 
-def decoded(options: argparse.Namespace, request: Request, target: Network) -> list[Run]:
+def check_fits(options: argparse.Namespace, request: Request) -> None:
+    """Refuse what would not fit, before any of it is allocated.
+
+    A target whose parts the model does not know is left to the check of its weights.
+
+    Raises:
+        InputError: settings that cannot be, or more than the device has left.
+    """
+    try:
+        target = checkpoint_of(options.target, options.format, options.weights)
+    except InputError:
+        if options.strategy == "layer-skip":
+            raise
+        for _ in settings_of(options, ()):
+            pass
+        return
+    draft = None
+    if options.draft is not None:
+        spec = options.target if options.draft == SAME else options.draft
+        draft = checkpoint_of(spec, options.draft_format or options.format, options.weights)
+    sets = (
+        skip_sets(options, target, lambda share: middle_block(target.architecture, share))
+        if options.strategy == "layer-skip"
+        else []
+    )
+    needed = max(
+        needed_bytes(
+            settings,
+            target,
+            draft,
+            positions=request.context + request.tokens,
+            shared=options.draft == SAME,
+        )
+        for settings in settings_of(options, sets)
+    )
+    name = f"{options.target} {target.weight_format.name}"
+    check_memory(f"{options.strategy} of {name}", needed, free_bytes())
+
+
+def decoded(
+    options: argparse.Namespace, request: Request, target: Network, profile: Profile
+) -> Iterator[Run]:
     """The plain run, and the runs of the strategy, each kept as soon as it is over."""
-    prompt = prompt_tokens(target, request.context, options.prompt)
+    start = Start(prompt_tokens(target, request.context, options.prompt))
     with token_bar() as bar:
-        plain = decode_plain(target, prompt, request.tokens, progress=bar)
-    runs = [kept(plain, request.output)]
-    if options.strategy == "awaited":
+        pace = Pace(progress=bar)
+        plain = decode(arm(target, Settings(strategy="plain")), start, request.tokens, pace)
+    yield kept(plain, request.output)
+    draft = None if options.draft is None else open_draft(options, target)
+    sets = network_skip_sets(options, request, target, profile)
+    for settings in settings_of(options, sets):
+        if settings.strategy == "plain":
+            continue
+        if draft is not None:
+            settings = replace(settings, draft=draft.name, draft_format=draft.format_name)
         with token_bar() as bar:
-            awaited = decode_awaited(target, prompt, request.tokens, progress=bar)
-        runs.append(kept(awaited, request.output))
-    if options.strategy == "speculative":
-        draft = open_draft(options, target)
-        for length in request.draft_lengths:
-            run = speculate(target, draft, prompt, request.tokens, length, plain)
-            runs.append(kept(run, request.output))
-    return runs
+            run = decode(arm(target, settings, draft), start, request.tokens, Pace(progress=bar))
+        yield kept(compared(run, plain, start, target), request.output)
 
 
 def open_draft(options: argparse.Namespace, target: Network) -> Network:
@@ -135,38 +170,71 @@ def open_draft(options: argparse.Namespace, target: Network) -> Network:
     return open_network(options.draft, draft_format, options.weights)
 
 
+def network_skip_sets(
+    options: argparse.Namespace, request: Request, target: Network, profile: Profile
+) -> list[frozenset[Sublayer]]:
+    """The sublayers to skip; those by similarity are measured on the network, once."""
+    if options.strategy != "layer-skip":
+        return []
+    checkpoint = checkpoint_of(options.target, options.format, options.weights)
+    machine = profile.machine
+
+    @cache
+    def measured() -> dict[Sublayer, float]:
+        return similarities(target, prompt_tokens(target, SIMILARITY_TOKENS, options.prompt))
+
+    def by_similarity(share: float) -> frozenset[Sublayer]:
+        as_run: Checkpoint = machine.as_run(checkpoint)
+        return least_changing(
+            as_run, machine, measured(), fraction=share, context=float(request.context)
+        )
+
+    if options.factors_output is not None:
+        write_factors(Path(options.factors_output), measured())
+    return skip_sets(options, checkpoint, by_similarity)
+
+
+def compared(run: Run, plain: Run, start: Start, target: Network) -> Run:
+    """The run with its output compared to plain decoding, where it ought to be the same.
+
+    Where it differs, it says how near the two tokens were: a numerical tie is no loss.
+    """
+    if run.canvas or run.forced_acceptance is not None:
+        return run
+    place = compare_tokens(plain, run)
+    if place is not None:
+        one, other = plain.output[place], run.output[place]
+        gap = logit_gap(target, [*start.tokens, *plain.output[:place]], one, other)
+        print(
+            f"{run.settings.text}: differs from plain at token {place}, where the logits of the "
+            f"two tokens are {gap:.1e} of the largest apart",
+            file=sys.stderr,
+            flush=True,
+        )
+    return replace(run, matches_plain=place is None)
+
+
 def kept(run: Run, output: Path | None) -> Run:
     """Append a run to the file as soon as it is over, if there is one, and say so."""
     if output is not None:
         append_run(output, run)
-    drafted = f" k={run.draft_length}" if run.draft else ""
-    print(f"{run.strategy}{drafted}: {run.tokens_per_s:.2f} tok/s", file=sys.stderr, flush=True)
+    print(f"{run.settings.text}: {run.tokens_per_s:.2f} tok/s", file=sys.stderr, flush=True)
     return run
-
-
-def speculate(
-    target: Network,
-    draft: Network,
-    prompt: Sequence[int],
-    tokens: int,
-    draft_length: int,
-    plain: Run,
-) -> Run:
-    """A speculative run, with its output compared to plain decoding token by token."""
-    with token_bar() as bar:
-        run = decode_speculative(target, draft, prompt, tokens, draft_length, progress=bar)
-    return replace(run, matches_plain=compare_tokens(plain, run) is None)
 
 
 def summary(run: Run, target: Network) -> str:
     """What a run showed besides its speed."""
     parts = [
-        f"{run.strategy}: {len(run.round_s)} rounds, {run.tokens_per_pass:.2f} tokens per pass"
+        f"{run.settings.text}: {len(run.round_s)} rounds, {run.tokens_per_pass:.2f} tokens per pass"
     ]
-    if run.strategy == "speculative":
+    if run.draft_length:
         rates = ", ".join(f"{rate:.2f}" for rate in run.acceptance_by_position)
         parts.append(f"acceptance by position {rates}")
-        parts.append("output equals plain" if run.matches_plain else "output differs from plain")
+    if run.proposed:
+        parts.append(f"a match in {run.match:.0%} of rounds")
+    if run.matches_plain is not None:
+        same = "output equals plain" if run.matches_plain else "output differs from plain"
+        parts.append(same)
     if target.tokenizer is not None and run.strategy == "plain":
         parts.append(repr(target.tokenizer.decode(list(run.output))))
     return "; ".join(parts)

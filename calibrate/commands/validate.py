@@ -29,7 +29,6 @@ from calibrate.published.read_runs import each_run
 from calibrate.published.refusal import Refusal
 from calibrate.published.run_row import PublishedRun
 from calibrate.run_record import Run, read_runs
-from calibrate.run_strategy import PREDICTED
 from calibrate.validation.held_out import GROUPS, HeldOut
 from calibrate.validation.score import MachineFor, score
 from calibrate.validation.summary import summary_of
@@ -148,8 +147,8 @@ def validate_own(path: Path, options: argparse.Namespace) -> int:
     runs = read_runs(path)
     comparisons = compare_runs(runs, choice.profile)
     if not comparisons:
-        strategies = " or ".join(PREDICTED)
-        raise InputError(options.runs, f"holds no {strategies} run", "record some by `tokroof run`")
+        wrong = "holds no run that can be predicted"
+        raise InputError(options.runs, wrong, "record some by `tokroof run`")
     if options.json:
         print(json.dumps(comparisons_json(comparisons), indent=2))
         return 0

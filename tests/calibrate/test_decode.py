@@ -2,7 +2,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,17 +11,21 @@ import pytest
 from mlx.utils import tree_map
 from mlx_lm.generate import speculative_generate_step
 
-from calibrate import decode
+from calibrate import decode as decode_module
 from calibrate.decode import (
+    Pace,
     compare_tokens,
-    decode_awaited,
+    decode,
     decode_plain,
     decode_speculative,
     time_rounds,
 )
-from calibrate.loops import Arrivals
+from calibrate.decoding.loops import arm
+from calibrate.decoding.start import Start
+from calibrate.decoding.streams import Arrivals
 from calibrate.networks import Network, random_network
 from calibrate.run_record import Run
+from calibrate.run_settings import Settings
 from model.errors import InputError
 
 LLAMA: dict[str, object] = {
@@ -82,6 +86,12 @@ def relative(target: Network) -> Network:
     return near
 
 
+def decode_awaited(
+    network: Network, prompt: Sequence[int], tokens: int, pace: Pace | None = None
+) -> Run:
+    return decode(arm(network, Settings(strategy="awaited")), Start(prompt), tokens, pace)
+
+
 class Clock:
     """Seconds that pass only when somebody lets them."""
 
@@ -122,7 +132,7 @@ class TestTimeRounds:
     def test_the_first_round_is_left_out_and_the_others_add_up(self) -> None:
         clock = Clock()
         stream = self.planted(clock, (30.0, 2), (1.0, 0), (2.0, 1), (4.0, 2))
-        round_s, accepted, output = time_rounds(stream, 9, clock, None)
+        round_s, accepted, output = time_rounds(stream, 9, Pace(clock=clock))
         assert round_s == pytest.approx([1.0, 2.0, 4.0])
         assert accepted == [0, 1, 2]
         assert output == [0, 0, 0, 1, 2, 2, 3, 3, 3]
@@ -130,7 +140,7 @@ class TestTimeRounds:
     def test_the_round_that_reaches_the_end_is_whole_and_the_last(self) -> None:
         clock = Clock()
         stream = self.planted(clock, (30.0, 0), (1.0, 1), (2.0, 3), (4.0, 3))
-        round_s, accepted, output = time_rounds(stream, 4, clock, None)
+        round_s, accepted, output = time_rounds(stream, 4, Pace(clock=clock))
         assert round_s == pytest.approx([1.0, 2.0])
         assert accepted == [1, 3]
         assert len(output) == 7
@@ -138,7 +148,8 @@ class TestTimeRounds:
     def test_progress_counts_up_to_what_is_wanted(self) -> None:
         seen: list[tuple[int, int]] = []
         stream = self.planted(Clock(), (1.0, 1), (1.0, 1), (1.0, 1))
-        time_rounds(stream, 5, Clock(), lambda done, wanted: seen.append((done, wanted)))
+        pace = Pace(clock=Clock(), progress=lambda done, wanted: seen.append((done, wanted)))
+        time_rounds(stream, 5, pace)
         assert seen == [(2, 5), (4, 5), (5, 5)]
 
 
@@ -170,7 +181,7 @@ class TestPlain:
         self, target: Network
     ) -> None:
         ticks = iter([50.0, 51.0, 53.0, 57.0])
-        run = decode_plain(target, PROMPT, 4, clock=lambda: next(ticks))
+        run = decode_plain(target, PROMPT, 4, Pace(clock=lambda: next(ticks)))
         assert run.round_s == (1.0, 2.0, 4.0)
 
 
@@ -196,9 +207,9 @@ class TestAwaited:
             wait(*arrays)
 
         monkeypatch.setattr(mx, "eval", counted)
-        run(target, PROMPT, 4, warm_up=False)
+        run(target, PROMPT, 4, Pace(warm_up=False))
         short = len(waits)
-        run(target, PROMPT, 14, warm_up=False)
+        run(target, PROMPT, 14, Pace(warm_up=False))
         assert len(waits) - 2 * short == 10 * per_pass
 
 
@@ -265,11 +276,11 @@ class TestSpeculative:
             warm.append(set(small.seen))
             return float(len(warm))
 
-        decode_speculative(*networks, PROMPT, 12, 3, clock=clock)
+        decode_speculative(*networks, PROMPT, 12, 3, Pace(clock=clock))
         assert {1, 2} <= warm[0]
         assert 4 in big.seen
         small.seen.clear()
-        decode_speculative(*networks, PROMPT, 12, 3, clock=clock, warm_up=False)
+        decode_speculative(*networks, PROMPT, 12, 3, Pace(clock=clock, warm_up=False))
         assert 2 not in small.seen
 
 
@@ -318,7 +329,7 @@ class TestRefusals:
         assert decode_speculative(target, target, PROMPT, 6, 4).accepted == (4,)
 
     def test_no_draft_tokens(self, target: Network) -> None:
-        with pytest.raises(InputError, match="draft length 0: drafts nothing"):
+        with pytest.raises(InputError, match="draft_length: is 0 of a speculative run"):
             decode_speculative(target, target, PROMPT, 8, 0)
 
     def test_another_vocabulary(self, target: Network) -> None:
@@ -344,12 +355,12 @@ class TestRefusals:
 def test_memory_is_wired_while_decoding(target: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a Mac mlx-lm does so, and without it a large network is many times slower."""
     entered: list[bool] = []
-    resident = decode.resident
+    resident = decode_module.resident
 
     def watched() -> Any:
         entered.append(True)
         return resident()
 
-    monkeypatch.setattr(decode, "resident", watched)
+    monkeypatch.setattr(decode_module, "resident", watched)
     decode_plain(target, PROMPT, 3)
     assert entered == [True]

@@ -131,7 +131,7 @@ def test_awaited_runs_are_recorded_beside_plain_ones(
         (["calibrate", "--output", "."], "--output .: is a folder"),
         (["run", "plain", "smollm2-135m", "--output", "."], "--output .: is no file in a folder"),
         (["run", "plain", "smollm2-135m", "--output", "no/r.jsonl"], "--output no/r.jsonl: is no"),
-        (["validate", "/dev/null"], "/dev/null: holds no plain or speculative run"),
+        (["validate", "/dev/null"], "/dev/null: holds no run that can be predicted"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_two(

@@ -163,7 +163,7 @@ def changed(**changes: Any) -> str:
         (changed(round_s=[float("nan")] * 5), "runs.jsonl:2: holds NaN; give finite numbers"),
         (changed(environment={"chip": "M3"}), "runs.jsonl:2: environment.device: is missing"),
         (changed(colour="red"), "runs.jsonl:2: colour: is not a field"),
-        (changed(strategy="medusa"), "run a: strategy: is none of plain, speculative, awaited"),
+        (changed(strategy="medusa"), "run a: strategy 'medusa': is not known"),
         (changed(round_s=[0.1]), "accepted: has not one count per round"),
         (changed(round_s=[], accepted=[]), "round_s: has no round"),
         (changed(round_s=[0.1, 0.1, 0.1, 0.1, 0.0]), "round_s: has a time of 0 or less"),

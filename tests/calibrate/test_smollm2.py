@@ -9,7 +9,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from calibrate.decode import decode_plain, decode_speculative
+from calibrate.decode import Pace, decode_plain, decode_speculative
 from calibrate.environment import read_environment
 from calibrate.networks import Network, activation_dtype
 from calibrate.smollm2 import gguf_file, smollm2
@@ -65,7 +65,7 @@ class TestWeights:
 
     def test_it_knows_what_it_has_learnt(self, network: Network, tokenizer: Any) -> None:
         prompt = tokenizer.encode("The capital of France is")
-        run = decode_plain(network, prompt, 4, warm_up=False)
+        run = decode_plain(network, prompt, 4, Pace(warm_up=False))
         assert tokenizer.decode(run.output).startswith(" Paris")
 
     def test_it_knows_the_order_of_things(self, network: Network, tokenizer: Any) -> None:
@@ -85,7 +85,7 @@ class TestWeights:
         assert draft.model.model.embed_tokens.bits == 4
         assert draft.total_bytes < 0.85 * network.total_bytes
         prompt = tokenizer.encode("The capital of France is")
-        run = decode_speculative(network, draft, prompt, 8, 2, warm_up=False)
+        run = decode_speculative(network, draft, prompt, 8, 2, Pace(warm_up=False))
         assert run.tokens_per_pass > 1.3
 
 

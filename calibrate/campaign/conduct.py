@@ -1,0 +1,94 @@
+"""Makes the runs of a plan one after another, and keeps each as soon as it is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import final
+
+from calibrate.campaign.plan import SAME, PlannedRun
+from calibrate.campaign.shelf import Shelf
+from calibrate.decode import Pace, compare_tokens, decode
+from calibrate.decoding.loops import arm
+from calibrate.decoding.start import Start
+from calibrate.kernels import release
+from calibrate.networks import Network
+from calibrate.open_network import checkpoint_of
+from calibrate.prompts import prompt_tokens
+from calibrate.run_memory import needed_bytes
+from calibrate.run_record import Run
+
+
+@final
+class Conductor:
+    """Networks and caches that neighbouring runs share.
+
+    Random weights start from caches of random keys and values; real ones read the prompt once
+    for each context.
+    """
+
+    def __init__(self, shelf: Shelf | None = None) -> None:
+        self._shelf = shelf or Shelf()
+        self._start: tuple[tuple[object, ...], Start] | None = None
+        self._plain: dict[tuple[object, ...], Run] = {}
+
+    def run(self, planned: PlannedRun) -> Run:
+        """Make one run.
+
+        Raises:
+            InputError: it does not fit, or its networks or settings cannot be run.
+        """
+        place = (*planned.network, planned.context)
+        if self._start is not None and self._start[0] != place:
+            self._start = None
+            release()
+        specs = (planned.network,) if planned.draft is None else (planned.network, planned.draft)
+        target, *others = self._shelf.bring(specs, self._spare_bytes(planned))
+        draft = target if planned.settings.draft == SAME else (others or [None])[0]
+        start = self._started(place, target, planned.context)
+        made = arm(target, planned.recorded, draft)
+        for network in made.networks:
+            if not start.holds(network):
+                hold(start, network)
+        limit_s = planned.limit_s or None
+        try:
+            run = decode(made, start, planned.tokens, Pace(limit_s=limit_s))
+        finally:
+            if made.draft is not None and made.draft is not target:
+                start.forget(made.draft)
+        return self._compared(place, run)
+
+    def _spare_bytes(self, planned: PlannedRun) -> float:
+        """Room for the caches: twice, as kept and as decoded from."""
+        target = checkpoint_of(*planned.network)
+        draft = None if planned.draft is None else checkpoint_of(*planned.draft)
+        if planned.settings.draft == SAME:
+            draft = target
+        shared = planned.settings.draft == SAME
+        positions = planned.context + planned.tokens
+        needed = needed_bytes(planned.recorded, target, draft, positions=positions, shared=shared)
+        weights = target.total_bytes
+        if draft is not None and not shared:
+            weights += draft.total_bytes
+        return 2 * (needed - weights)
+
+    def _started(self, place: tuple[object, ...], target: Network, context: int) -> Start:
+        if self._start is None:
+            self._start = place, Start(prompt_tokens(target, context))
+        return self._start[1]
+
+    def _compared(self, place: tuple[object, ...], run: Run) -> Run:
+        """The run with its output beside plain decoding's, where they ought to be the same."""
+        if run.strategy == "plain":
+            self._plain[place] = run
+        plain = self._plain.get(place)
+        if plain is None or plain is run or run.canvas or run.forced_acceptance is not None:
+            return run
+        return replace(run, matches_plain=compare_tokens(plain, run) is None)
+
+
+def hold(start: Start, network: Network) -> None:
+    """Keep the network's caches at the start."""
+    if network.weights == "random":
+        start.fill(network)
+    else:
+        start.read(network)

@@ -1,0 +1,269 @@
+"""A plan of runs: a TOML file of stages, each a product of lists.
+
+A stage names targets, formats and contexts, and arms: strategies with lists of settings. Every
+network of a stage is decoded plainly and by every arm at every context,
+
+.. code-block:: toml
+
+    about = "What speculation costs"
+
+    [[stages]]
+    targets = ["llama-3.1-8b"]
+    formats = ["4bit", "8bit"]
+    contexts = [128, 4096]
+    tokens = 96        # at most, in each run (default: 64)
+    limit_s = 2.0      # of each run's steady rounds; 0 for no limit (the default)
+    weights = "random" # or "real", or "auto" (default: random)
+    repeats = 1        # how often each run is made (default: 1)
+
+    [[stages.arms]]
+    strategy = "speculative"   # awaited, speculative, layer-skip, prompt-lookup, batch, canvas
+    draft = "llama-3.2-1b"     # speculative; "same" is the target itself
+    draft_format = "4bit"      # (default: the target's)
+    draft_lengths = [1, 2, 4]  # of whatever drafts
+    acceptances = [0.6]        # forced; without it the target decides
+    # skips = [0.25]  ngrams = [3]  batches = [4, 16]  canvases = [32]
+
+Stages are run in the order of the file, so the most telling ones come first.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import final
+
+from calibrate.open_network import WEIGHTS
+from calibrate.run_settings import Settings, layer_skip
+from model.errors import InputError
+from model.network.checkpoint import Checkpoint
+from model.network.sublayers import middle_block
+from model.network.target import load_target
+from model.typed_json import record_from_json
+
+LARGEST_BYTES = 1_000_000
+MOST_RUNS = 100_000
+SAME = "same"
+PLAIN = Settings(strategy="plain")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedArm:
+    """A strategy and lists of its settings; every combination is a run."""
+
+    strategy: str
+    draft: str = ""
+    draft_format: str = ""
+    draft_lengths: tuple[int, ...] = ()
+    acceptances: tuple[float, ...] = ()
+    skips: tuple[float, ...] = ()
+    ngrams: tuple[int, ...] = ()
+    batches: tuple[int, ...] = ()
+    canvases: tuple[int, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Networks, contexts, and the arms that each of them is run with."""
+
+    targets: tuple[str, ...]
+    formats: tuple[str, ...]
+    contexts: tuple[int, ...]
+    arms: tuple[PlannedArm, ...] = ()
+    tokens: int = 64
+    limit_s: float = 0.0
+    weights: str = "random"
+    repeats: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridPlan:
+    """Stages in the order in which they are run, and the seed of every coin."""
+
+    about: str
+    stages: tuple[Stage, ...]
+    seed: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """One run: what is decoded, where from, by which settings, and for how long."""
+
+    target: str
+    format_name: str
+    weights: str
+    context: int
+    settings: Settings
+    tokens: int
+    limit_s: float
+
+    @property
+    def network(self) -> tuple[str, str, str]:
+        """What has to be in memory."""
+        return self.target, self.format_name, self.weights
+
+    @property
+    def draft(self) -> tuple[str, str, str] | None:
+        """The draft that has to be in memory too; None where the target drafts, or nothing."""
+        named = self.settings.draft
+        if not named or named == SAME:
+            return None
+        return named, self.settings.draft_format or self.format_name, self.weights
+
+    @property
+    def recorded(self) -> Settings:
+        """The settings as a record names them: with the draft's own name and format."""
+        if self.settings.draft == SAME:
+            return replace(self.settings, draft=self.target, draft_format=self.format_name)
+        if self.draft is None:
+            return self.settings
+        return replace(self.settings, draft_format=self.draft[1])
+
+    @property
+    def text(self) -> str:
+        """The run in a few words."""
+        return f"{self.target} {self.format_name} at {self.context}: {self.recorded.text}"
+
+
+def shipped_plans() -> tuple[str, ...]:
+    """Names of the plans that come with tokroof."""
+    folder = files("calibrate") / "data" / "plans"
+    names = (each.name for each in folder.iterdir() if each.name.endswith(".toml"))
+    return tuple(sorted(name.removesuffix(".toml") for name in names))
+
+
+def read_plan(spec: str) -> GridPlan:
+    """The plan in a file, or a shipped one by its name.
+
+    Raises:
+        InputError: there is none, or it is no plan; the field that is wrong is named.
+    """
+    right = f"give a plan's TOML file or one of {', '.join(shipped_plans())}"
+    try:
+        if spec in shipped_plans():
+            text = (files("calibrate") / "data" / "plans" / f"{spec}.toml").read_text("utf-8")
+        elif Path(spec).stat().st_size > LARGEST_BYTES:
+            raise InputError(spec, f"is larger than {LARGEST_BYTES / 1e6:.0f} MB", right)
+        else:
+            text = Path(spec).read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = getattr(error, "strerror", None) or f"is not TOML ({error})"
+        raise InputError(f"plan {spec}", str(reason).lower(), right) from error
+    plan = record_from_json(GridPlan, document, spec)
+    for number, stage in enumerate(plan.stages, start=1):
+        check_stage(stage, f"{spec}: stage {number}")
+    return plan
+
+
+def check_stage(stage: Stage, where: str) -> None:
+    """Refuse a stage that has nothing to run, or numbers that no run can have.
+
+    Raises:
+        InputError: such a stage.
+    """
+    for name in ("targets", "formats", "contexts"):
+        if not getattr(stage, name):
+            raise InputError(f"{where}: {name}", "are none", "list one or more")
+    if stage.weights not in WEIGHTS:
+        right = f"one of {', '.join(WEIGHTS)}"
+        raise InputError(f"{where}: weights {stage.weights!r}", "is unknown", right)
+    rules = (
+        (all(each >= 1 for each in stage.contexts), "contexts", "give 1 or more tokens"),
+        (stage.tokens >= 3, "tokens", "give 3 or more"),
+        (stage.limit_s >= 0.0, "limit_s", "give 0 for no limit, or seconds"),
+        (1 <= stage.repeats <= 100, "repeats", "give 1 to 100"),
+    )
+    for holds, name, right in rules:
+        if not holds:
+            raise InputError(f"{where}: {name}", "is out of range", right)
+
+
+def planned_runs(plan: GridPlan) -> tuple[PlannedRun, ...]:
+    """All runs in the order in which they are made.
+
+    The runs of one network are neighbours, and of these the runs of one context. Repeats go there
+    and back, so that a drift of the device meets all arms alike, and the first run of a network
+    is made once more at its end: what it then differs by is the drift.
+
+    Raises:
+        InputError: a target that is not known, settings that cannot be, or too many runs.
+    """
+    runs: list[PlannedRun] = []
+    for stage in plan.stages:
+        for target, format_name in product(stage.targets, stage.formats):
+            own = network_runs(stage, target, format_name, plan.seed)
+            runs += [*own, own[0]]
+            if len(runs) > MOST_RUNS:
+                raise InputError(f"{len(runs)} runs", "are too many", f"plan up to {MOST_RUNS}")
+    return tuple(runs)
+
+
+def network_runs(stage: Stage, target: str, format_name: str, seed: int) -> list[PlannedRun]:
+    """The runs of one network of a stage, context by context."""
+    checkpoint = load_target(target, format_name)
+    settings = [PLAIN]
+    for arm in stage.arms:
+        settings += arm_settings(arm, checkpoint, seed)
+    runs: list[PlannedRun] = []
+    for context, repeat in product(stage.contexts, range(stage.repeats)):
+        runs += [
+            PlannedRun(
+                target=target,
+                format_name=format_name,
+                weights=stage.weights,
+                context=context,
+                settings=each,
+                tokens=max(stage.tokens, each.draft_length + 2),
+                limit_s=stage.limit_s,
+            )
+            for each in (settings if repeat % 2 == 0 else settings[::-1])
+        ]
+    return runs
+
+
+def arm_settings(arm: PlannedArm, target: Checkpoint, seed: int) -> Iterator[Settings]:
+    """Every combination of an arm's lists; a list that its strategy does not have is refused.
+
+    The draft `same` stays that word: the target itself, whatever its name and format are.
+
+    Raises:
+        InputError: a setting that is missing, out of range or of another strategy.
+    """
+    forced: tuple[float | None, ...] = arm.acceptances or (None,)
+    lengths = arm.draft_lengths or (0,)
+    is_skipping = arm.strategy == "layer-skip"
+    for holds, name in (
+        (bool(arm.skips) == is_skipping, "skips"),
+        (bool(arm.draft) == (arm.strategy == "speculative"), "draft"),
+    ):
+        if not holds:
+            right = "layer-skip takes skips, speculative a draft, and nothing else does"
+            raise InputError(f"{arm.strategy}: {name}", "is missing or not its own", right)
+    if is_skipping:
+        for share, acceptance, length in product(arm.skips, forced, lengths):
+            skipped = middle_block(target.architecture, share)
+            yield layer_skip(skipped, length, acceptance, 0 if acceptance is None else seed)
+        return
+    for ngram, batch, canvas, acceptance, length in product(
+        arm.ngrams or (0,), arm.batches or (1,), arm.canvases or (0,), forced, lengths
+    ):
+        yield Settings(
+            strategy=arm.strategy,
+            draft=arm.draft,
+            draft_format=arm.draft_format,
+            draft_length=length,
+            ngram=ngram,
+            batch=batch,
+            canvas=canvas,
+            forced_acceptance=acceptance,
+            seed=seed if acceptance is not None else 0,
+        )

@@ -1,0 +1,132 @@
+"""`tokroof run grid PLAN`: all runs of a plan, resumed where they were interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from calibrate.campaign.agenda import drifts, planned_key, recorded_key, remaining
+from calibrate.campaign.conduct import Conductor
+from calibrate.campaign.plan import PlannedRun, planned_runs, read_plan, shipped_plans
+from calibrate.environment import read_environment
+from calibrate.progress import Progress, progress_on
+from calibrate.run_record import Run, append_run, read_runs
+from calibrate.timing import Clock
+from model.commands import options as shared
+from model.errors import InputError
+
+GUESSED_RUN_S = 3.0
+"""What a run without a limit is taken to last, for the progress alone."""
+OVERHEAD_S = 1.0
+"""Opening, filling caches and warming up, as part of each run's expected time."""
+DRIFT_WORTH_SAYING = 0.05
+
+
+def shipped_names() -> str:
+    """The plans that come with tokroof, in a line."""
+    return ", ".join(shipped_plans())
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Make what is left of the plan, and say what its runs are good for."""
+    if options.output is None:
+        raise InputError("run grid", "keeps its runs in a file", "add --output RUNS.jsonl")
+    limit_s = stop_after(options)
+    output = Path(options.output)
+    if output.is_dir() or not output.parent.is_dir():
+        wrong = "is no file in a folder that is there"
+        raise InputError(f"--output {options.output}", wrong, "give a file in a folder that is")
+    planned = planned_runs(read_plan(options.target))
+    before = read_runs(output) if output.exists() else ()
+    left = remaining(planned, before, read_environment())
+    refused = conduct(left, output, Conductor().run, progress_on(), limit_s=limit_s)
+    wanted = {planned_key(run) for run in planned}
+    runs = [run for run in read_runs(output) if recorded_key(run) in wanted] if left else before
+    if options.json:
+        print(json.dumps([asdict(run) for run in runs], indent=2))
+        return 0
+    print(report(runs, len(planned), refused, output))
+    return 0
+
+
+def stop_after(options: argparse.Namespace) -> float | None:
+    """The time after which no further run is begun, if any was given."""
+    if options.stop_after is None:
+        return None
+    seconds = shared.number("--stop-after", options.stop_after)
+    if seconds <= 0.0:
+        flag = f"--stop-after {options.stop_after}"
+        raise InputError(flag, "leaves no time for a run", "give seconds above 0")
+    return seconds
+
+
+def conduct(
+    left: Sequence[PlannedRun],
+    output: Path,
+    make: Callable[[PlannedRun], Run],
+    progress: Progress,
+    *,
+    limit_s: float | None = None,
+    clock: Clock = time.monotonic,
+) -> int:
+    """Make the runs, each on the disk before the next begins; the number that was refused.
+
+    A run that cannot be made is said and passed over.
+
+    Raises:
+        InputError: the output cannot be written.
+    """
+    end_s = None if limit_s is None else clock() + limit_s
+    refused = 0
+    expected = [OVERHEAD_S + (run.limit_s or GUESSED_RUN_S) for run in left]
+    progress.start(sum(expected), f"{len(left)} runs to do, about {sum(expected) / 60:.0f} min")
+    try:
+        for number, (planned, expected_s) in enumerate(zip(left, expected, strict=True), start=1):
+            if end_s is not None and clock() >= end_s:
+                progress.say(f"time is up: {len(left) - number + 1} runs are left")
+                break
+            try:
+                run = make(planned)
+            except (InputError, RuntimeError, MemoryError) as error:
+                refused += 1
+                progress.say(f"[{number}/{len(left)}] {planned.text}: {first_line(error)}")
+            else:
+                append_run(output, run)
+                said = f"[{number}/{len(left)}] {planned.text}: {run.tokens_per_s:.2f} tok/s"
+                progress.say(said)
+            progress.advance(expected_s, planned.text)
+    except KeyboardInterrupt:
+        progress.say(f"interrupted; {output} holds every finished run, and the command goes on")
+        raise
+    finally:
+        progress.close()
+    return refused
+
+
+def first_line(error: BaseException) -> str:
+    """An error in a line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def report(runs: Sequence[Run], planned: int, refused: int, output: Path) -> str:
+    """How much was done, how far the device drifted, and what comes next."""
+    lines = [f"{len(runs)} of {planned} runs are in {output}, {refused} could not be made"]
+    found = drifts(runs)
+    if found:
+        worst = max(found, key=lambda each: abs(each[1]))
+        spread = sorted(abs(drift) for _, drift in found)
+        lines.append(
+            f"drift of {len(found)} repeated plain runs: median {spread[len(spread) // 2]:.1%}, "
+            f"worst {worst[1]:+.1%} ({worst[0]})"
+        )
+        lines += [
+            f"  drifted: {name} {drift:+.1%}"
+            for name, drift in found
+            if abs(drift) > DRIFT_WORTH_SAYING
+        ]
+    lines.append(f"next: tokroof validate {output}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""The loops of every strategy, as streams of tokens that can be timed from outside."""

@@ -1,0 +1,148 @@
+"""Where a decode starts: a prompt, and perhaps caches that hold all of it but the last token.
+
+Runs of one context share them. Each gets copies: MLX's arrays are values, so a copy costs nothing
+until the first token is written. A cache can be filled in two ways. Real weights read the prompt.
+Random ones may have random keys and values instead: what is in a cache does not change what it
+costs to attend to it, and a long prompt would take longer to read than the run itself.
+"""
+
+# MLX's own hints are open in places.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, final
+
+import mlx.core as mx
+from mlx_lm.generate import generation_stream
+from mlx_lm.models.cache import KVCache, make_prompt_cache
+
+from calibrate.networks import Network
+
+PREFILL_ROWS = 2048
+"""Tokens of the prompt that one pass reads, as in mlx-lm's `generate_step`."""
+SEED = 11
+
+
+@final
+class Start:
+    """A prompt, and the caches of the networks that have read it."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        self.tokens = tuple(tokens)
+        # The model is kept too: the number of one that is gone may be given to another.
+        self._kept: dict[int, tuple[Any, list[Any]]] = {}
+        self.filled = False
+
+    @property
+    def context(self) -> int:
+        """Tokens of the prompt."""
+        return len(self.tokens)
+
+    @property
+    def prompt(self) -> mx.array:
+        """The whole prompt."""
+        return mx.array(list(self.tokens), mx.uint32)
+
+    @property
+    def last(self) -> mx.array:
+        """The last token, which no cache holds yet."""
+        return mx.array([self.tokens[-1]], mx.uint32)
+
+    def ending(self, count: int) -> Start:
+        """The last tokens alone, with no caches."""
+        return Start(self.tokens[-count:])
+
+    def holds(self, network: Network) -> bool:
+        """Whether the network's caches are kept here."""
+        return id(network.model) in self._kept
+
+    def read(self, network: Network) -> None:
+        """Let a network read all but the last token, and keep its caches."""
+        self._kept[id(network.model)] = network.model, prefilled(network, self.tokens)
+
+    def fill(self, network: Network) -> None:
+        """Keep caches of random keys and values for a network, or read where that cannot be."""
+        caches = filled(network, self.context - 1)
+        if caches is None:
+            self.read(network)
+        else:
+            self._kept[id(network.model)] = network.model, caches
+            self.filled = True
+
+    def forget(self, network: Network) -> None:
+        """Keep the network's caches no longer."""
+        self._kept.pop(id(network.model), None)
+
+    def caches(self, network: Network) -> list[Any]:
+        """Caches that hold all but the last token and that the caller may change."""
+        if not self.holds(network):
+            return prefilled(network, self.tokens)
+        return [duplicate(cache) for cache in self._kept[id(network.model)][1]]
+
+
+def prefilled(network: Network, tokens: Sequence[int]) -> list[Any]:
+    """Caches of a network that has read all tokens but the last."""
+    caches: list[Any] = make_prompt_cache(network.model)
+    with mx.stream(generation_stream):
+        unread = mx.array(list(tokens[:-1]), mx.uint32)
+        while unread.size:
+            network.model(unread[:PREFILL_ROWS][None], cache=caches)
+            mx.eval([cache.state for cache in caches])
+            unread = unread[PREFILL_ROWS:]
+            mx.clear_cache()
+    return caches
+
+
+def filled(network: Network, tokens: int) -> list[Any] | None:
+    """Caches of so many random keys and values; None where they hold anything else.
+
+    One token is read, to see what shape the keys and values of each layer have.
+    """
+    sample: list[Any] = make_prompt_cache(network.model)
+    if not all(type(cache) is KVCache for cache in sample) or not tokens:
+        return None
+    with mx.stream(generation_stream):
+        network.model(mx.array([[0]], mx.uint32), cache=sample)
+        mx.eval([cache.state for cache in sample])
+        caches: list[Any] = []
+        key = mx.random.key(SEED)
+        for cache in sample:
+            drawn: list[mx.array] = []
+            for part in cache.keys_and_values():
+                key, own_key = mx.random.split(key)
+                batch, heads, _, width = part.shape
+                shape = (batch, heads, tokens, width)
+                drawn.append(mx.random.normal(shape, dtype=part.dtype, key=own_key))
+            full = KVCache()
+            full.update_and_fetch(*drawn)
+            mx.eval(full.state[:2])
+            caches.append(full)
+    mx.clear_cache()
+    return caches
+
+
+def duplicate(cache: Any) -> Any:
+    """A cache of the same content whose changes do not reach the first one.
+
+    Writing into an array changes the object that holds it, so each needs one of its own.
+    """
+    other = copy.copy(cache)
+    held: dict[str, Any] = vars(cache)
+    for name, value in held.items():
+        if isinstance(value, mx.array):
+            setattr(other, name, mx.array(value))
+        elif isinstance(value, list):
+            setattr(other, name, [_own(each) for each in value])
+        elif isinstance(value, tuple):
+            setattr(other, name, tuple(_own(each) for each in value))
+    return other
+
+
+def _own(value: Any) -> Any:
+    if isinstance(value, mx.array):
+        return mx.array(value)
+    return duplicate(value) if hasattr(value, "update_and_fetch") else value
