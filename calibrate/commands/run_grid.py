@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -41,16 +42,21 @@ def execute(options: argparse.Namespace) -> int:
         wrong = "is no file in a folder that is there"
         raise InputError(f"--output {options.output}", wrong, "give a file in a folder that is")
     planned = planned_runs(read_plan(options.target))
-    before = read_runs(output) if output.exists() else ()
+    before = recorded(output)
     left = remaining(planned, before, read_environment())
-    refused = conduct(left, output, Conductor().run, progress_on(), limit_s=limit_s)
+    refused = conduct(left, output, Conductor().run, progress_on(sys.stderr), limit_s=limit_s)
     wanted = {planned_key(run) for run in planned}
-    runs = [run for run in read_runs(output) if recorded_key(run) in wanted] if left else before
+    runs = [run for run in recorded(output) if recorded_key(run) in wanted]
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
         return 0
     print(report(runs, len(planned), refused, output))
     return 0
+
+
+def recorded(output: Path) -> tuple[Run, ...]:
+    """The runs of a file, none where it is not there yet."""
+    return read_runs(output) if output.exists() else ()
 
 
 def stop_after(options: argparse.Namespace) -> float | None:

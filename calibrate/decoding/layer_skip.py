@@ -125,11 +125,11 @@ class Nothing:
 
 def with_layers(model: Any, layers: list[Any]) -> Any:
     """A shallow copy of a model whose blocks are these; all other parts and weights are shared."""
-    own = list(model.layers)
+    own = [id(block) for block in model.layers]
 
     def is_own(value: Any) -> bool:
         # Some models give their blocks in a list of its own each time.
-        return isinstance(value, list) and [*map(id, value)] == [*map(id, own)]
+        return type(value) is list and [id(each) for each in value] == own
 
     path = next(
         path for path, part in model.named_modules() if any(is_own(each) for each in part.values())

@@ -131,18 +131,14 @@ def duplicate(cache: Any) -> Any:
     Writing into an array changes the object that holds it, so each needs one of its own.
     """
     other = copy.copy(cache)
-    held: dict[str, Any] = vars(cache)
-    for name, value in held.items():
-        if isinstance(value, mx.array):
-            setattr(other, name, mx.array(value))
-        elif isinstance(value, list):
-            setattr(other, name, [_own(each) for each in value])
-        elif isinstance(value, tuple):
-            setattr(other, name, tuple(_own(each) for each in value))
+    vars(other).update((name, _own(value)) for name, value in vars(cache).items())
     return other
 
 
 def _own(value: Any) -> Any:
     if isinstance(value, mx.array):
         return mx.array(value)
+    if isinstance(value, list | tuple):
+        kind: Any = type(value)
+        return kind(map(_own, value))
     return duplicate(value) if hasattr(value, "update_and_fetch") else value

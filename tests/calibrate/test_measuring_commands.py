@@ -78,6 +78,77 @@ def test_run_records_and_validate_reads(
     assert all(group_keys <= group.keys() for group in document["groups"])
 
 
+PLAN = """
+about = "two arms"
+[[stages]]
+targets = ["{tiny}"]
+formats = ["4bit"]
+contexts = [8]
+tokens = 4
+[[stages.arms]]
+strategy = "canvas"
+canvases = [2]
+[[stages.arms]]
+strategy = "speculative"
+draft = "same"
+draft_lengths = [2]
+acceptances = [0.5]
+"""
+
+
+def test_a_grid_stops_resumes_and_feeds_validate(
+    tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, output = tmp_path / "plan.toml", str(tmp_path / "runs.jsonl")
+    plan.write_text(PLAN.format(tiny=tiny))
+    command = ["run", "grid", str(plan), "--output", output]
+    assert tokroof.main([*command, "--stop-after", "0.000001"]) == 0
+    shown = capsys.readouterr()
+    assert "0 of 4 runs are in" in shown.out
+    assert "time is up: 4 runs are left" in shown.err
+    assert tokroof.main(command) == 0
+    shown = capsys.readouterr()
+    assert "4 of 4 runs are in" in shown.out
+    assert "drift of 1 repeated plain runs" in shown.out
+    runs = read_runs(Path(output))
+    assert [run.strategy for run in runs] == ["plain", "canvas", "speculative", "plain"]
+    assert all(run.context_filled for run in runs)
+    assert runs[2].draft == tiny
+    assert tokroof.main(command) == 0
+    assert "0 runs to do" in capsys.readouterr().err
+    assert read_runs(Path(output)) == runs
+    assert tokroof.main(["validate", output, "--machine", "m3-10core-16gb", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) == 4 + 2
+    assert all(row["refused"] is None for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "strategy", "said"),
+    [
+        (["--skip", "0.34", "--draft-length", "1"], "layer-skip", "skips 2 layers"),
+        (["--skip-mlp", "1"], "layer-skip", "skips 0 attention and 1 MLP"),
+        (["--draft-length", "1"], "prompt-lookup", "output equals plain"),
+        (["--batch", "2"], "batch", "batch=2"),
+        (["--canvas", "3"], "canvas", "canvas=3"),
+    ],
+)
+def test_every_strategy_runs(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    strategy: str,
+    said: str,
+) -> None:
+    deep = tmp_path / "deep.json"
+    deep.write_text(json.dumps(TINY | {"num_hidden_layers": 6}))
+    command = ["run", strategy, str(deep), "--format", "4bit", "--tokens", "5", "--context", "4"]
+    assert tokroof.main([*command, *arguments]) == 0
+    shown = capsys.readouterr()
+    assert said in shown.out
+    assert f"{deep} 4bit plain" in shown.out
+
+
 def test_runs_of_another_machine_are_compared_with_a_note(
     tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +190,28 @@ def test_awaited_runs_are_recorded_beside_plain_ones(
             "needs real weights",
         ),
         (["run", "plain", "smollm2-135m", "--tokens", "1"], "--tokens 1: is out of range"),
+        (["run", "plain", "smollm2-135m", "--skip", "0.5"], "--skip 0.5: is no setting of plain"),
+        (["run", "batch", "smollm2-135m"], "run batch: needs a size"),
+        (["run", "batch", "smollm2-135m", "--batch", "1"], "--batch 1: is out of range"),
+        (["run", "layer-skip", "smollm2-135m"], "skipped layers: are not given"),
+        (
+            ["run", "layer-skip", "smollm2-135m", "--skip", "0.5", "--select", "luck"],
+            "selection 'luck': is not known",
+        ),
+        (
+            ["run", "prompt-lookup", "smollm2-135m", "--force-acceptance", "2"],
+            "--force-acceptance 2: is not a probability",
+        ),
+        (
+            ["run", "plain", "smollm2-135m", "--stop-after", "9"],
+            "--stop-after 9: is for a plan of runs",
+        ),
+        (["run", "grid", "nowhere", "--output", "x"], "plan nowhere: no such file"),
+        (["run", "grid", "accelerator"], "run grid: keeps its runs in a file"),
+        (
+            ["run", "batch", "smollm2-1.7b", "--batch", "512", "--context", "8000"],
+            "batch of smollm2-1.7b 4bit: needs",
+        ),
         (["validate", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         (["calibrate", "--mode", "slow"], "mode 'slow': is not known"),
         (["calibrate", "--formats", "9bit"], "format '9bit': is not a weight format"),

@@ -86,7 +86,7 @@ class TestSelfDraft:
             self_draft(llama, halves(*range(6)))
 
     def test_blocks_that_are_no_pair(self) -> None:
-        recurrent = {
+        recurrent: dict[str, object] = {
             **{"model_type": "mamba2", "num_heads": 4, "head_dim": 32, "vocab_size": 512},
             **{"hidden_size": 64, "intermediate_size": 128, "state_size": 16},
             **{"num_hidden_layers": 2, "layer_norm_epsilon": 1e-5, "conv_kernel": 4},

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from calibrate.campaign.agenda import planned_key
+from calibrate.campaign.plan import planned_runs, read_plan, shipped_plans
+from model.errors import InputError
+
+SMALL = """
+about = "two formats, two contexts"
+seed = 3
+
+[[stages]]
+targets = ["smollm2-135m"]
+formats = ["4bit", "8bit"]
+contexts = [16, 64]
+repeats = 2
+
+[[stages.arms]]
+strategy = "speculative"
+draft = "same"
+draft_lengths = [1, 2]
+acceptances = [0.5]
+
+[[stages.arms]]
+strategy = "canvas"
+canvases = [8]
+"""
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "plan.toml"
+    path.write_text(text)
+    return str(path)
+
+
+class TestPlannedRuns:
+    def test_every_combination_and_the_first_run_again(self, tmp_path: Path) -> None:
+        runs = planned_runs(read_plan(written(tmp_path, SMALL)))
+        # Plain, two draft lengths and a canvas; twice; at two contexts; and a reference again.
+        assert len(runs) == 2 * (4 * 2 * 2 + 1)
+        assert runs[16] == runs[0]
+
+    def test_networks_and_contexts_are_neighbours(self, tmp_path: Path) -> None:
+        runs = planned_runs(read_plan(written(tmp_path, SMALL)))
+        formats = [run.format_name for run in runs]
+        assert formats == sorted(formats)
+        assert [run.context for run in runs[:17]] == [16] * 8 + [64] * 8 + [16]
+
+    def test_repeats_go_there_and_back(self, tmp_path: Path) -> None:
+        runs = planned_runs(read_plan(written(tmp_path, SMALL)))
+        names = [run.settings.text for run in runs[:8]]
+        assert names == [*names[:4], *names[3::-1]]
+        assert names[0] == "plain"
+
+    def test_the_target_as_its_own_draft_is_recorded_by_its_name(self, tmp_path: Path) -> None:
+        run = planned_runs(read_plan(written(tmp_path, SMALL)))[1]
+        assert run.draft is None
+        settings = planned_key(run)[3]
+        assert (settings.draft, settings.draft_format) == ("smollm2-135m", "4bit")
+        assert (settings.forced_acceptance, settings.seed) == (0.5, 3)
+
+    def test_a_draft_has_the_targets_format_unless_it_says_otherwise(self, tmp_path: Path) -> None:
+        other = SMALL.replace('draft = "same"', 'draft = "smollm2-360m"')
+        run = planned_runs(read_plan(written(tmp_path, other)))[1]
+        assert run.draft == ("smollm2-360m", "4bit", "random")
+        assert planned_key(run)[3].draft_format == "4bit"
+
+
+@pytest.mark.parametrize("name", shipped_plans())
+def test_shipped_plans_can_be_run(name: str) -> None:
+    plan = read_plan(name)
+    assert plan.about
+    assert len(planned_runs(plan)) > 10
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("about = ", "is not toml"),
+        ('about = "x"', "stages: is missing"),
+        (SMALL.replace("repeats = 2", "colour = 2"), "stages[0].colour: is not a field"),
+        (SMALL.replace("repeats = 2", "repeats = 0"), "stage 1: repeats: is out of range"),
+        (SMALL.replace("repeats = 2", "tokens = 1"), "stage 1: tokens: is out of range"),
+        (SMALL.replace("repeats = 2", 'weights = "some"'), "weights 'some': is unknown"),
+        (SMALL.replace("[16, 64]", "[]"), "stage 1: contexts: are none"),
+        (SMALL.replace("[16, 64]", "[0]"), "stage 1: contexts: is out of range"),
+        (SMALL.replace('["4bit", "8bit"]', '["9bit"]'), "9bit"),
+        (SMALL.replace("smollm2-135m", "smollm9-135m"), "smollm9-135m"),
+        (SMALL.replace('"canvas"', '"sideways"'), "strategy 'sideways': is not known"),
+        (SMALL.replace("[1, 2]", "[100]"), "draft_length: is 100 of a speculative run"),
+        (SMALL.replace("[0.5]", "[1.5]"), "forced_acceptance: is 1.5"),
+        (SMALL.replace('draft = "same"', ""), "speculative: draft: is missing or not its own"),
+        (SMALL.replace("canvases", "skips"), "canvas: skips: is missing or not its own"),
+        (SMALL.replace("canvases = [8]", ""), "canvas: is 0"),
+    ],
+)
+def test_what_is_wrong_with_a_plan_is_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        planned_runs(read_plan(written(tmp_path, text)))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_such_plan() -> None:
+    with pytest.raises(InputError, match="plan nowhere: no such file or directory; give a plan"):
+        read_plan("nowhere")
