@@ -136,16 +136,6 @@ def speculation(
     )
 
 
-def compare_tokens(plain: Run, other: Run) -> int | None:
-    """Where two outputs first differ; None if one is the beginning of the other.
-
-    Greedy speculation is lossless in exact arithmetic only. Passes of one row and of several use
-    kernels that add in another order, and in 16 bits the two best logits can tie.
-    """
-    pairs = enumerate(zip(plain.output, other.output, strict=False))
-    return next((i for i, (one, two) in pairs if one != two), None)
-
-
 def warm(arm: Arm, start: Start) -> None:
     """Run each shape of pass: the first of its kind compiles kernels and allocates.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import final
 
 from calibrate.campaign.plan import SAME, PlannedRun
 from calibrate.campaign.shelf import Shelf
-from calibrate.decode import Pace, compare_tokens, decode
+from calibrate.decode import Pace, decode
 from calibrate.decoding.loops import arm
+from calibrate.decoding.lossless import compared, divergence
 from calibrate.decoding.start import Start
 from calibrate.kernels import release
 from calibrate.networks import Network
@@ -26,7 +27,8 @@ class Conductor:
     for each context.
     """
 
-    def __init__(self, shelf: Shelf | None = None) -> None:
+    def __init__(self, say: Callable[[str], None], shelf: Shelf | None = None) -> None:
+        self._say = say
         self._shelf = shelf or Shelf()
         self._start: tuple[tuple[object, ...], Start] | None = None
         self._plain: dict[tuple[object, ...], Run] = {}
@@ -55,7 +57,7 @@ class Conductor:
         finally:
             if made.draft is not None and made.draft is not target:
                 start.forget(made.draft)
-        return self._compared(place, run)
+        return self._compared(place, run, target, start)
 
     def _spare_bytes(self, planned: PlannedRun) -> float:
         """Room for the caches: twice, as kept and as decoded from."""
@@ -76,14 +78,18 @@ class Conductor:
             self._start = place, Start(prompt_tokens(target, context))
         return self._start[1]
 
-    def _compared(self, place: tuple[object, ...], run: Run) -> Run:
-        """The run with its output beside plain decoding's, where they ought to be the same."""
+    def _compared(self, place: tuple[object, ...], run: Run, target: Network, start: Start) -> Run:
+        """The run beside plain decoding; where it differs, how near a tie that was is said."""
         if run.strategy == "plain":
             self._plain[place] = run
-        plain = self._plain.get(place)
-        if plain is None or plain is run or run.canvas or run.forced_acceptance is not None:
             return run
-        return replace(run, matches_plain=compare_tokens(plain, run) is None)
+        plain = self._plain.get(place)
+        if plain is None:
+            return run
+        run = compared(run, plain)
+        if said := divergence(run, plain, target, start.tokens):
+            self._say(said)
+        return run
 
 
 def hold(start: Start, network: Network) -> None:

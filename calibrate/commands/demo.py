@@ -6,13 +6,14 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 from calibrate.commands.calibrate import calibrate, default_name
 from calibrate.commands.validation_output import comparisons_json, comparisons_text, groups_text
 from calibrate.comparison import compare_runs, summarise
-from calibrate.decode import Pace, compare_tokens, decode_plain, decode_speculative
+from calibrate.decode import Pace, decode_plain, decode_speculative
+from calibrate.decoding.lossless import compared
 from calibrate.environment import read_environment
 from calibrate.open_network import SMOLLM2, open_network
 from calibrate.progress import token_bar
@@ -128,7 +129,7 @@ def arm_runs(arm: Arm, length: Length) -> Iterator[Run]:
         with token_bar() as bar:
             pace = Pace(progress=bar)
             run = decode_speculative(target, draft, prompt, length.tokens, draft_length, pace)
-        yield reported(replace(run, matches_plain=compare_tokens(plain, run) is None))
+        yield reported(compared(run, plain))
 
 
 def reported(run: Run) -> Run:

@@ -16,11 +16,11 @@ from calibrate.commands.run_options import SAME, check, settings_of, skip_sets
 from calibrate.commands.run_options import add_arguments as add_options
 from calibrate.commands.validation_output import comparisons_text
 from calibrate.comparison import compare_runs
-from calibrate.decode import Pace, compare_tokens, decode
+from calibrate.decode import Pace, decode
 from calibrate.decoding.loops import arm
+from calibrate.decoding.lossless import compared, divergence
 from calibrate.decoding.similarity import similarities
 from calibrate.decoding.start import Start
-from calibrate.decoding.ties import logit_gap
 from calibrate.environment import free_bytes
 from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of, open_network
@@ -159,7 +159,10 @@ def decoded(
             settings = replace(settings, draft=draft.name, draft_format=draft.format_name)
         with token_bar() as bar:
             run = decode(arm(target, settings, draft), start, request.tokens, Pace(progress=bar))
-        yield kept(compared(run, plain, start, target), request.output)
+        run = compared(run, plain)
+        if said := divergence(run, plain, target, start.tokens):
+            print(said, file=sys.stderr, flush=True)
+        yield kept(run, request.output)
 
 
 def open_draft(options: argparse.Namespace, target: Network) -> Network:
@@ -192,26 +195,6 @@ def network_skip_sets(
     if options.factors_output is not None:
         write_factors(Path(options.factors_output), measured())
     return skip_sets(options, checkpoint, by_similarity)
-
-
-def compared(run: Run, plain: Run, start: Start, target: Network) -> Run:
-    """The run with its output compared to plain decoding, where it ought to be the same.
-
-    Where it differs, it says how near the two tokens were: a numerical tie is no loss.
-    """
-    if run.canvas or run.forced_acceptance is not None:
-        return run
-    place = compare_tokens(plain, run)
-    if place is not None:
-        one, other = plain.output[place], run.output[place]
-        gap = logit_gap(target, [*start.tokens, *plain.output[:place]], one, other)
-        print(
-            f"{run.settings.text}: differs from plain at token {place}, where the logits of the "
-            f"two tokens are {gap:.1e} of the largest apart",
-            file=sys.stderr,
-            flush=True,
-        )
-    return replace(run, matches_plain=place is None)
 
 
 def kept(run: Run, output: Path | None) -> Run:

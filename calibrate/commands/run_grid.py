@@ -44,7 +44,8 @@ def execute(options: argparse.Namespace) -> int:
     planned = planned_runs(read_plan(options.target))
     before = recorded(output)
     left = remaining(planned, before, read_environment())
-    refused = conduct(left, output, Conductor().run, progress_on(sys.stderr), limit_s=limit_s)
+    progress = progress_on(sys.stderr)
+    refused = conduct(left, output, Conductor(progress.say).run, progress, limit_s=limit_s)
     wanted = {planned_key(run) for run in planned}
     runs = [run for run in recorded(output) if recorded_key(run) in wanted]
     if options.json:
@@ -121,6 +122,9 @@ def first_line(error: BaseException) -> str:
 def report(runs: Sequence[Run], planned: int, refused: int, output: Path) -> str:
     """How much was done, how far the device drifted, and what comes next."""
     lines = [f"{len(runs)} of {planned} runs are in {output}, {refused} could not be made"]
+    same = [run.matches_plain for run in runs if run.matches_plain is not None]
+    if same:
+        lines.append(f"{sum(same)} of {len(same)} greedy outputs equal plain decoding's")
     found = drifts(runs)
     if found:
         worst = max(found, key=lambda each: abs(each[1]))

@@ -10,7 +10,7 @@ is written down here twice.
 
 # MLX's own hints are open in places.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportMissingTypeStubs=false
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

