@@ -11,11 +11,12 @@ from calibrate.decode import Pace, decode
 from calibrate.decoding.loops import arm
 from calibrate.decoding.lossless import compared, divergence
 from calibrate.decoding.start import Start
+from calibrate.environment import free_bytes
 from calibrate.kernels import release
 from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of
 from calibrate.prompts import prompt_tokens
-from calibrate.run_memory import needed_bytes
+from calibrate.run_memory import check_memory, needed_bytes
 from calibrate.run_record import Run
 
 
@@ -44,7 +45,9 @@ class Conductor:
             self._start = None
             release()
         specs = (planned.network,) if planned.draft is None else (planned.network, planned.draft)
-        target, *others = self._shelf.bring(specs, self._spare_bytes(planned))
+        spare_bytes = caches_bytes(planned)
+        target, *others = self._shelf.bring(specs, spare_bytes)
+        check_memory(planned.text, spare_bytes, free_bytes())
         draft = target if planned.settings.draft == SAME else (others or [None])[0]
         start = self._started(place, target, planned.context)
         made = arm(target, planned.recorded, draft)
@@ -58,20 +61,6 @@ class Conductor:
             if made.draft is not None and made.draft is not target:
                 start.forget(made.draft)
         return self._compared(place, run, target, start)
-
-    def _spare_bytes(self, planned: PlannedRun) -> float:
-        """Room for the caches: twice, as kept and as decoded from."""
-        target = checkpoint_of(*planned.network)
-        draft = None if planned.draft is None else checkpoint_of(*planned.draft)
-        if planned.settings.draft == SAME:
-            draft = target
-        shared = planned.settings.draft == SAME
-        positions = planned.context + planned.tokens
-        needed = needed_bytes(planned.recorded, target, draft, positions=positions, shared=shared)
-        weights = target.total_bytes
-        if draft is not None and not shared:
-            weights += draft.total_bytes
-        return 2 * (needed - weights)
 
     def _started(self, place: tuple[object, ...], target: Network, context: int) -> Start:
         if self._start is None:
@@ -90,6 +79,23 @@ class Conductor:
         if said := divergence(run, plain, target, start.tokens):
             self._say(said)
         return run
+
+
+def caches_bytes(planned: PlannedRun) -> float:
+    """What a run takes beside the weights, and the caches of its start, kept as they are."""
+    target = checkpoint_of(*planned.network)
+    is_own = planned.settings.draft == SAME
+    draft = target if is_own else None
+    if planned.draft is not None:
+        draft = checkpoint_of(*planned.draft)
+    positions = planned.context + planned.tokens
+    needed = needed_bytes(planned.recorded, target, draft, positions=positions, shared=is_own)
+    kept = float(target.kv_cache_bytes(planned.context))
+    weights = target.total_bytes
+    if draft is not None:
+        kept += float(draft.kv_cache_bytes(planned.context))
+        weights += 0 if is_own else draft.total_bytes
+    return needed - weights + kept
 
 
 def hold(start: Start, network: Network) -> None:

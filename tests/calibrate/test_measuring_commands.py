@@ -236,6 +236,33 @@ def test_bad_input_is_one_line_and_exit_two(
     assert shown.err.count("\n") == 1
 
 
+def test_a_folder_with_weights_and_no_config_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    assert tokroof.main(["run", "plain", str(tmp_path)]) == 2
+    shown = capsys.readouterr().err
+    assert f"{tmp_path}/config.json: cannot be read" in shown
+    assert shown.count("\n") == 1
+
+
+def test_a_run_in_a_grid_that_does_not_fit_is_passed_over(
+    tiny: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("calibrate.campaign.conduct.free_bytes", lambda: 1000)
+    plan, output = tmp_path / "plan.toml", tmp_path / "runs.jsonl"
+    plan.write_text(PLAN.format(tiny=tiny))
+    assert tokroof.main(["run", "grid", str(plan), "--output", str(output)]) == 0
+    shown = capsys.readouterr()
+    assert "0 of 4 runs are in" in shown.out
+    assert "4 could not be made" in shown.out
+    assert "plain: needs 0.32 GB with its caches and 0.00 GB are free" in shown.err
+    assert not output.exists()
+
+
 def test_a_file_that_is_no_runs_file_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
