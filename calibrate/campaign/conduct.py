@@ -18,6 +18,7 @@ from calibrate.open_network import checkpoint_of
 from calibrate.prompts import prompt_tokens
 from calibrate.run_memory import check_memory, needed_bytes
 from calibrate.run_record import Run
+from model.errors import InputError
 
 
 @final
@@ -47,6 +48,7 @@ class Conductor:
         specs = (planned.network,) if planned.draft is None else (planned.network, planned.draft)
         spare_bytes = caches_bytes(planned)
         target, *others = self._shelf.bring(specs, spare_bytes)
+        check_format(planned, target)
         check_memory(planned.text, spare_bytes, free_bytes())
         draft = target if planned.settings.draft == SAME else (others or [None])[0]
         start = self._started(place, target, planned.context)
@@ -79,6 +81,17 @@ class Conductor:
         if said := divergence(run, plain, target, start.tokens):
             self._say(said)
         return run
+
+
+def check_format(planned: PlannedRun, target: Network) -> None:
+    """Refuse real weights in another format than the plan says: they would be taken for it.
+
+    Raises:
+        InputError: such weights.
+    """
+    if target.format_name != planned.format_name:
+        wrong = f"has its weights in {target.format_name}"
+        raise InputError(f"{planned.target} in {planned.format_name}", wrong, "plan that format")
 
 
 def caches_bytes(planned: PlannedRun) -> float:

@@ -24,7 +24,8 @@ network of a stage is decoded plainly and by every arm at every context,
     acceptances = [0.6]        # forced; without it the target decides
     # skips = [0.25]  ngrams = [3]  batches = [4, 16]  canvases = [32]
 
-Stages are run in the order of the file, so the most telling ones come first.
+Stages are run in the order of the file, so the most telling ones come first. The format of a
+folder with real weights is the one that they are stored in.
 """
 
 from __future__ import annotations

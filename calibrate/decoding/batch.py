@@ -38,7 +38,8 @@ def batch_loop(network: Network, batch: int) -> Loop:
                 while True:
                     yield _token_of(generator.next_generated(), first), False
             except (ValueError, AttributeError) as error:
-                wrong = f"cannot be decoded in a batch ({str(error).splitlines()[0]})"
+                reason = (str(error).splitlines() or [type(error).__name__])[0]
+                wrong = f"cannot be decoded in a batch ({reason})"
                 right = "batch a network with full attention"
                 raise InputError(network.name, wrong, right) from error
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from calibrate.campaign.agenda import drifts, planned_key, recorded_key, remaining
+from calibrate.campaign.conduct import check_format
 from calibrate.campaign.plan import PLAIN, PlannedRun
 from calibrate.campaign.shelf import Shelf
 from calibrate.commands.run_grid import conduct, report
@@ -141,6 +142,21 @@ def test_the_drift_is_the_last_repeat_over_the_first() -> None:
     shown = report([first, last], 4, 1, Path("runs.jsonl"))
     assert "2 of 4 runs are in runs.jsonl, 1 could not be made" in shown
     assert "drifted: smollm2-135m 4bit at 64 +10.0%" in shown
+
+
+def test_real_weights_in_another_format_are_not_taken_for_what_was_planned() -> None:
+    stored = Network(
+        model=None,
+        name="mine",
+        weights="real",
+        format_name="8bit",
+        vocab_size=1,
+        total_bytes=1,
+        tokenizer=None,
+    )
+    with pytest.raises(InputError, match="smollm2-135m in 4bit: has its weights in 8bit; plan"):
+        check_format(planned(), stored)
+    check_format(replace(planned(), format_name="8bit"), stored)
 
 
 class TestShelf:
