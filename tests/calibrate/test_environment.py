@@ -7,7 +7,7 @@ import mlx.core as mx
 import pytest
 
 from calibrate import environment as module
-from calibrate.environment import Environment, read_environment
+from calibrate.environment import Environment, free_bytes, read_environment
 from model.errors import InputError
 
 
@@ -94,3 +94,15 @@ def test_a_wrong_field_is_named(field: str, value: object, said: str) -> None:
         Environment.from_json(fields, "profile.json: environment")
     assert str(caught.value).startswith("profile.json: environment: ")
     assert said in str(caught.value)
+
+
+class TestFreeBytes:
+    def test_it_is_never_beyond_the_limit(self) -> None:
+        assert 0 <= free_bytes() <= read_environment().memory_limit_bytes
+
+    def test_what_other_programs_hold_on_the_device_is_not_free(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told = {**dict(mx.device_info()), "free_memory": 1000}
+        monkeypatch.setattr(mx, "device_info", lambda: told)
+        assert free_bytes() == 1000 + mx.get_cache_memory()
