@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from dashboard.selection import Selection
 from model.commands import predict
@@ -14,22 +14,29 @@ from model.errors import InputError
 from model.machine.profile_store import own_profiles
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
-def once(compute: Callable[[Selection], T]) -> Callable[[Selection], T]:
+def once(
+    compute: Callable[Concatenate[Selection, P], T],
+) -> Callable[Concatenate[Selection, P], T]:
     """Compute the answer to each selection once, while the files that it reads stay as they are.
 
-    The answer of a selection whose models would have to be fetched unasked is a refusal.
+    What a view asks beside the selection are values that can be compared. The answer of a
+    selection whose models would have to be fetched unasked is a refusal.
     """
 
     @lru_cache(maxsize=64)
-    def kept(selection: Selection, changed_ns: tuple[int, ...]) -> T:
+    def kept(
+        selection: Selection, changed_ns: tuple[int, ...], *beside: P.args, **named: P.kwargs
+    ) -> T:
         del changed_ns  # part of the question: a new calibration is another one
-        return compute(selection)
+        return compute(selection, *beside, **named)
 
-    def asked(selection: Selection) -> T:
+    def asked(selection: Selection, *beside: P.args, **named: P.kwargs) -> T:
         refuse_fetching(selection)
-        return kept(selection, tuple(_changed_ns(file) for file in _files(selection)))
+        changed_ns = tuple(_changed_ns(file) for file in _files(selection))
+        return kept(selection, changed_ns, *beside, **named)
 
     return asked
 

@@ -16,6 +16,9 @@ VIEWS = {
         "views/which_trick.py": "Which trick pays here?",
         "views/bottleneck.py": "Where did the bottleneck go?",
     },
+    "Trust": {
+        "views/evidence.py": "Evidence",
+    },
 }
 
 st.set_page_config(page_title="tokroof", layout="wide")

@@ -28,7 +28,9 @@ MLX_FILES = {
     "smollm2.py",
     "stacks.py",
 }
-WITHOUT_STREAMLIT = {"answers", "charts", "command", "figure", "figures", "rows", "selection"}
+WITHOUT_STREAMLIT = {
+    *("answers", "charts", "command", "figure", "figures", "rows", "scores", "selection"),
+}
 TAKEN_NAMES = {*PACKAGES, "tests", "tokroof", *MAY_IMPORT["dashboard"], *sys.stdlib_module_names}
 
 

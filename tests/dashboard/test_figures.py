@@ -17,6 +17,7 @@ import pytest
 import tokroof
 from dashboard.figure import Figure, plainly
 from dashboard.figures.bottleneck import bottleneck
+from dashboard.figures.evidence import EvidenceSettings, errors, evidence
 from dashboard.figures.which_trick import which_trick
 from dashboard.selection import Selection
 from tests.dashboard.drawn import encodings
@@ -30,6 +31,15 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         Selection(target="qwen3-14b", draft="qwen3-8b")
     ),
     "bottleneck": lambda: bottleneck(Selection()),
+    "evidence": lambda: evidence(
+        Selection(), EvidenceSettings(where=(("chip", "M3 Ultra 60-core"),))
+    ),
+    "evidence, nothing predicted": lambda: evidence(
+        Selection(), EvidenceSettings(quantity="speedup", where=(("strategy", "ngram"),))
+    ),
+    "errors by group": lambda: errors(
+        Selection(), EvidenceSettings(where=(("runtime", "mlx-0.30"),), by="model")
+    ),
     "bottleneck, published": lambda: bottleneck(
         Selection(target="qwen3-8b", draft="", task="code", context=4096)
     ),
