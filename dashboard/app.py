@@ -16,6 +16,10 @@ VIEWS = {
         "views/which_trick.py": "Which trick pays here?",
         "views/bottleneck.py": "Where did the bottleneck go?",
     },
+    "Plan": {
+        "views/layer_skip.py": "Layer skip",
+        "views/diffusion.py": "Diffusion",
+    },
     "Trust": {
         "views/evidence.py": "Evidence",
     },

@@ -17,13 +17,16 @@ import pytest
 import tokroof
 from dashboard.figure import Figure, plainly
 from dashboard.figures.bottleneck import bottleneck
+from dashboard.figures.diffusion import DiffusionSettings, diffusion
 from dashboard.figures.evidence import EvidenceSettings, errors, evidence
+from dashboard.figures.layer_skip import SkipSettings, layer_skip
 from dashboard.figures.which_trick import which_trick
 from dashboard.selection import Selection
 from tests.dashboard.drawn import encodings
 
 UNIT = re.compile(r" \([^()]+\)$")
 
+LLADA = Selection(target="llada2.0-mini", draft="")
 FIGURES: dict[str, Callable[[], Figure]] = {
     "which-trick": lambda: which_trick(Selection()),
     "which-trick, no draft": lambda: which_trick(Selection(draft="")),
@@ -39,6 +42,14 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     ),
     "errors by group": lambda: errors(
         Selection(), EvidenceSettings(where=(("runtime", "mlx-0.30"),), by="model")
+    ),
+    "layer-skip": lambda: layer_skip(Selection(), SkipSettings()),
+    "layer-skip, measured": lambda: layer_skip(
+        Selection(target="qwen3-4b"), SkipSettings(shown="speedup", measured="0.25=0.7,0.5=0.06")
+    ),
+    "diffusion": lambda: diffusion(LLADA, DiffusionSettings()),
+    "diffusion, cached, a rival": lambda: diffusion(
+        LLADA, DiffusionSettings(block=8, cached=True, rival="qwen3-1.7b")
     ),
     "bottleneck, published": lambda: bottleneck(
         Selection(target="qwen3-8b", draft="", task="code", context=4096)
