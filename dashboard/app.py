@@ -22,6 +22,7 @@ VIEWS = {
     },
     "Trust": {
         "views/evidence.py": "Evidence",
+        "views/calibration.py": "Calibration",
     },
 }
 

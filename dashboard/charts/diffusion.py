@@ -25,7 +25,7 @@ def answer_speeds(rows: Sequence[DiffusionRow]) -> alt.LayerChart:
         .mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2)
         .encode(
             alt.X("answer_tokens:Q").scale(log).axis(format="~s").title("Answer (tokens)"),
-            alt.Y("tokens_per_s:Q").scale(type="log").axis(format="~s").title(speed),
+            alt.Y("tokens_per_s:Q").scale(log).axis(format="~g").title(speed),
             alt.Color("committed_per_pass:O").scale(range=list(RAMP)).legend(fixed),
             tooltip=[
                 alt.Tooltip("answer_tokens:Q").title("answer (tokens)"),

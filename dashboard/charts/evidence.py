@@ -12,6 +12,7 @@ from dashboard.theme import BASELINE, STRATEGY_COLOURS
 
 DRAWN = ("id", "label", "whose", "measured", "predicted", "error_percent", "drawn_as", "fit")
 BAND = 0.1
+OF_WHOM = alt.Legend(orient="top", title=None, symbolFillColor=BASELINE, symbolStrokeColor=BASELINE)
 HEIGHT = 440
 
 
@@ -46,14 +47,14 @@ def predicted_against_measured(rows: Sequence[EvidenceRow], unit: str) -> alt.La
         alt.Chart(alt.InlineData(values=drawn))
         .mark_point(filled=True, opacity=0.6)
         .encode(
-            alt.X("measured:Q").scale(scale).title(x).axis(format="~s"),
-            alt.Y("predicted:Q").scale(scale).title(y).axis(format="~s"),
+            alt.X("measured:Q").scale(scale).title(x).axis(format="~g"),
+            alt.Y("predicted:Q").scale(scale).title(y).axis(format="~g"),
             alt.Color("drawn_as:N")
             .scale(domain=present, range=[STRATEGY_COLOURS[name] for name in present])
             .legend(orient="top", title=None, columns=4),
             alt.Shape("whose:N")
             .scale(domain=["published", "yours"], range=["circle", "diamond"])
-            .legend(alt.Legend(orient="top", title=None) if len(whose) > 1 else None),
+            .legend(OF_WHOM if len(whose) > 1 else None),
             alt.Size("whose:N").scale(domain=["published", "yours"], range=[36, 140]).legend(None),
             tooltip=[
                 alt.Tooltip("label:N").title("run"),

@@ -74,7 +74,7 @@ def diffusion(selection: Selection, settings: DiffusionSettings) -> Figure:
     rival = f"{plan.rival.architecture.name} {plan.rival.weight_format.name}"
     return Figure(
         name="diffusion",
-        sentence=sentence(rows, rival),
+        sentence=sentence(rows, rival, settings.block),
         chart=answer_speeds(rows),
         alternative=in_words(
             "Speed of the longest answer, by tokens fixed in a pass",
@@ -90,7 +90,7 @@ def diffusion(selection: Selection, settings: DiffusionSettings) -> Figure:
     )
 
 
-def sentence(rows: Sequence[DiffusionRow], rival: str) -> str:
+def sentence(rows: Sequence[DiffusionRow], rival: str, block: int) -> str:
     """Whether any answer is faster than the rival's, from where on, and what a tie needs."""
     first, fastest = rows[0], max(rows, key=lambda row: row.tokens_per_s)
     plain = f"{literally(rival)} decoding plainly ({first.rival_tokens_per_s:.1f} tok/s)"
@@ -100,7 +100,8 @@ def sentence(rows: Sequence[DiffusionRow], rival: str) -> str:
         return (
             f"**No answer here is faster than {plain}.** The best is {fastest.tokens_per_s:.1f} "
             f"tok/s, at {fastest.answer_tokens} tokens and {fastest.committed_per_pass:g} fixed in "
-            f"a pass; a tie takes {tie:.1f} useful tokens in every pass, or more."
+            f"a pass; a tie takes {tie:.1f} useful tokens in every pass"
+            + (f", more than the {block} of a block." if tie > block else ", or more.")
         )
     least = min(winning, key=lambda row: (row.committed_per_pass, row.answer_tokens))
     return (

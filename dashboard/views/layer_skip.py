@@ -7,9 +7,9 @@ from dashboard.charts.layer_skip import SHOWN
 from dashboard.figures.layer_skip import SkipSettings, layer_skip
 from dashboard.show import show
 
-NAMES = {name: title.partition(" (")[0] for name, title in SHOWN.items()}
+NAMES = dict(zip(SHOWN, ("Acceptance needed", "Speedup at most", "As measured"), strict=True))
 
-left, right = st.columns(2)
+left, right = st.columns([3, 2])
 shown = left.segmented_control(
     "Colour",
     list(NAMES),

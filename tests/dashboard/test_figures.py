@@ -17,6 +17,12 @@ import pytest
 import tokroof
 from dashboard.figure import Figure, plainly
 from dashboard.figures.bottleneck import bottleneck
+from dashboard.figures.calibration import (
+    CalibrationSettings,
+    calibration,
+    drift_over_time,
+    sample_residuals,
+)
 from dashboard.figures.diffusion import DiffusionSettings, diffusion
 from dashboard.figures.evidence import EvidenceSettings, errors, evidence
 from dashboard.figures.layer_skip import SkipSettings, layer_skip
@@ -24,8 +30,15 @@ from dashboard.figures.which_trick import which_trick
 from dashboard.selection import Selection
 from tests.dashboard.drawn import encodings
 
+
+def shown(figure: Figure | None) -> Figure:
+    assert figure is not None
+    return figure
+
+
 UNIT = re.compile(r" \([^()]+\)$")
 
+MEASURED = Selection(machine="h200-mlx-0.32.4")
 LLADA = Selection(target="llada2.0-mini", draft="")
 FIGURES: dict[str, Callable[[], Figure]] = {
     "which-trick": lambda: which_trick(Selection()),
@@ -51,6 +64,12 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "diffusion, cached, a rival": lambda: diffusion(
         LLADA, DiffusionSettings(block=8, cached=True, rival="qwen3-1.7b")
     ),
+    "calibration": lambda: calibration(Selection(), CalibrationSettings()),
+    "calibration, compared": lambda: calibration(
+        MEASURED, CalibrationSettings(against="m4-pro-20core-mlx-0.32")
+    ),
+    "residuals": lambda: shown(sample_residuals(MEASURED)),
+    "drift": lambda: shown(drift_over_time(MEASURED)),
     "bottleneck, published": lambda: bottleneck(
         Selection(target="qwen3-8b", draft="", task="code", context=4096)
     ),
