@@ -23,6 +23,7 @@ VIEWS = {
     "Trust": {
         "views/evidence.py": "Evidence",
         "views/calibration.py": "Calibration",
+        "views/method.py": "Method",
     },
 }
 

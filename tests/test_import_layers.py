@@ -29,6 +29,7 @@ MLX_FILES = {
     "stacks.py",
 }
 WITHOUT_STREAMLIT = {
+    *("equations", "markup"),
     *("answers", "charts", "command", "figure", "figures", "rows", "scores", "selection"),
 }
 TAKEN_NAMES = {*PACKAGES, "tests", "tokroof", *MAY_IMPORT["dashboard"], *sys.stdlib_module_names}
