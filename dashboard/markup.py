@@ -21,6 +21,7 @@ from inspect import cleandoc
 
 DIRECTIVE = ".. math::"
 ROLE = re.compile(r":(?P<role>[a-z]+):`(?P<text>[^`]*)`", re.DOTALL)
+BESIDE = re.compile(r",?\s*\\qquad\s*")
 CODE = re.compile(r"``(?P<text>[^`]+)``")
 
 
@@ -76,10 +77,20 @@ def _indented(lines: Sequence[str], start: int) -> tuple[list[str], int]:
 def _formulas(content: Sequence[str]) -> Iterator[str]:
     """Each paragraph of a directive is a formula; one with line breaks is aligned."""
     for paragraph in "\n".join(content).strip().split("\n\n"):
-        formula = paragraph.strip()
+        formula = _stacked(paragraph.strip())
         if r"\\" in formula and r"\begin" not in formula:
             formula = f"\\begin{{aligned}}\n{formula}\n\\end{{aligned}}"
         yield f"\n$$\n{formula}\n$$\n"
+
+
+def _stacked(formula: str) -> str:
+    """Formulas that stand beside each other, one below the other: a page may be narrow."""
+    parts = BESIDE.split(formula)
+    whole = all(part.count("{") == part.count("}") for part in parts)
+    if len(parts) < 2 or not whole or r"\\" in formula:
+        return formula
+    lines = " \\\\\n".join(parts)
+    return f"\\begin{{gathered}}\n{lines}\n\\end{{gathered}}"
 
 
 def _inline(text: str) -> str:

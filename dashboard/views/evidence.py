@@ -48,10 +48,19 @@ show(figure)
 st.subheader("Run by run")
 st.dataframe(  # pyright: ignore[reportUnknownMemberType]
     [asdict(row) for row in figure.rows],
-    column_config={"source": st.column_config.LinkColumn("source")},
+    column_config={
+        "label": st.column_config.TextColumn("run", width="medium"),
+        "measured": st.column_config.NumberColumn(format="%.4g"),
+        "predicted": st.column_config.NumberColumn(format="%.4g"),
+        "error_percent": st.column_config.NumberColumn("error (%)", format="%+.1f"),
+        "low": st.column_config.NumberColumn("90 % from", format="%.4g"),
+        "high": st.column_config.NumberColumn("to", format="%.4g"),
+        "in_interval": st.column_config.CheckboxColumn("inside"),
+        "source": st.column_config.LinkColumn("source", width="small"),
+    },
     column_order=[
-        *("label", "measured", "predicted", "error_percent", "low", "high", "in_interval"),
-        *("refused", "source", "locator", "trust", "fit", "whose", "id"),
+        *("label", "measured", "predicted", "error_percent", "source", "low", "high"),
+        *("in_interval", "refused", "fit", "trust", "locator", "whose", "id"),
     ],
     hide_index=True,
     height=320,

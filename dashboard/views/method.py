@@ -19,7 +19,7 @@ if chosen == GLOSSARY:
     st.markdown("One word per idea; a name in code letters is the one that the program uses.")
     st.markdown(glossary_text())
 else:
-    st.markdown("What follows is read from the modules that compute it, so it is what is computed.")
+    st.markdown("These are the words of the modules that compute it.")
     for index, module in enumerate(SECTIONS[chosen]):
         found = described(module)
         with st.expander(found.title, expanded=index == 0):

@@ -67,6 +67,11 @@ def test_nothing_of_a_docstring_is_left_as_it_was(module: str) -> None:
         ("A:\n\n.. math:: a\n          + b\n\nB", "A:\n\n$$\na\n+ b\n$$\n\nB"),
         ("T\n\n.. math::\n\n   a\n\n   b\n", "T\n\n$$\na\n$$\n\n$$\nb\n$$"),
         (".. math:: a \\\\ b", "$$\n\\begin{aligned}\na \\\\ b\n\\end{aligned}\n$$"),
+        (
+            "T\n\n.. math:: a = 1,\n     \\qquad b = {2}",
+            "T\n\n$$\n\\begin{gathered}\na = 1 \\\\\nb = {2}\n\\end{gathered}\n$$",
+        ),
+        (".. math:: \\text{a, \\qquad b}", "$$\n\\text{a, \\qquad b}\n$$"),
         ("See\n\n>>> 1 + 1\n2\n\nEnd", "See\n\n```python\n>>> 1 + 1\n2\n```\n\nEnd"),
         ("* one\n* two", "* one\n* two"),
         ("", ""),
