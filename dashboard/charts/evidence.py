@@ -42,7 +42,7 @@ def predicted_against_measured(rows: Sequence[EvidenceRow], unit: str) -> alt.La
         .encode(across, alt.Y("at:Q").scale(scale).title(y))
     )
     present = [name for name in STRATEGY_COLOURS if any(row["drawn_as"] == name for row in drawn)]
-    whose = sorted({str(row["whose"]) for row in drawn})
+    of_whom = OF_WHOM if len({row["whose"] for row in drawn}) > 1 else None
     points = (
         alt.Chart(alt.InlineData(values=drawn))
         .mark_point(filled=True, opacity=0.6)
@@ -54,8 +54,10 @@ def predicted_against_measured(rows: Sequence[EvidenceRow], unit: str) -> alt.La
             .legend(orient="top", title=None, columns=4),
             alt.Shape("whose:N")
             .scale(domain=["published", "yours"], range=["circle", "diamond"])
-            .legend(OF_WHOM if len(whose) > 1 else None),
-            alt.Size("whose:N").scale(domain=["published", "yours"], range=[36, 140]).legend(None),
+            .legend(of_whom),
+            alt.Size("whose:N")
+            .scale(domain=["published", "yours"], range=[36, 140])
+            .legend(of_whom),
             tooltip=[
                 alt.Tooltip("label:N").title("run"),
                 alt.Tooltip("id:N"),
