@@ -6,24 +6,23 @@ goes on. Interrupt it at any time: the same call resumes.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, final
 
 from calibrate import kernels
+from calibrate.doubts import warnings_of
 from calibrate.environment import read_environment
 from calibrate.first_look import first_look
 from calibrate.plan import checked, plan
 from calibrate.probe import Plan, Probe
 from calibrate.progress import Progress, progress_on
-from calibrate.samples import REFERENCE, Line, drift, settings_text
+from calibrate.samples import REFERENCE, Line
 from calibrate.session import SCHEMA, Header, Session, SessionFile, read_session
 from calibrate.timing import Clock, Visit, Workload, chain_length, is_double, visit
 from calibrate.workloads import Workshop
 
-DRIFT_TOLERANCE = 0.1
 LATENESS, GRACE_S = 1.2, 5.0
 """A run that takes longer than expected times LATENESS, plus GRACE_S, gives up second tries."""
 
@@ -108,7 +107,7 @@ def measure(
     finally:
         progress.close()
     session = Session(header=file.header, lines=tuple(file.lines))
-    for warning in warnings_of(session):
+    for warning in warnings_of(session.samples):
         progress.say(f"warning: {warning}")
     return session
 
@@ -192,22 +191,3 @@ class Run:
             return None
         needed, safe = probe.memory_bytes / 1e9, self._plan.memory_bytes / 1e9
         return f"needs {needed:.1f} GB of memory, and {safe:.1f} GB are safe"
-
-
-def warnings_of(session: Session) -> Iterator[str]:
-    """What makes the samples of a session less than trustworthy."""
-    samples = session.samples
-    suspect = [
-        sample
-        for sample in samples
-        if sample.doubling is not None and not is_double(sample.doubling)
-    ]
-    if suspect:
-        worst = max(suspect, key=lambda sample: abs(math.log(sample.doubling or 2) - math.log(2)))
-        yield (
-            f"{len(suspect)} of {len(samples)} samples did not take twice the time for twice the "
-            f"work, at worst {worst.doubling:.2f} times: {worst.probe} "
-            f"{settings_text(worst.settings)}"
-        )
-    if (drifted := drift(samples)) > DRIFT_TOLERANCE:
-        yield f"the reference kernel drifted by {drifted:.0%}; is something else running?"

@@ -252,8 +252,8 @@ def _append(descriptor: int, line: bytes) -> None:
     os.fsync(descriptor)
 
 
-def read_runs(path: Path) -> tuple[Run, ...]:
-    """All runs of a file, in its order.
+def read_runs(path: Path, name: str | None = None) -> tuple[Run, ...]:
+    """All runs of a file, in its order; `name` is what messages call it, if not its path.
 
     Raises:
         InputError: The file or a line of it cannot be used; file, line and field are named.
@@ -262,9 +262,10 @@ def read_runs(path: Path) -> tuple[Run, ...]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         wrong = f"cannot be read ({getattr(error, 'strerror', None) or 'it is not text'})"
-        raise InputError(str(path), wrong, "give a file of runs, one JSON object a line") from error
+        right = "give a file of runs, one JSON object a line"
+        raise InputError(name or str(path), wrong, right) from error
     lines = enumerate(text.split("\n"), start=1)
-    return tuple(_parse(line, f"{path}:{number}") for number, line in lines if line.strip())
+    return tuple(_parse(line, f"{name or path}:{number}") for number, line in lines if line.strip())
 
 
 def _parse(line: str, where: str) -> Run:

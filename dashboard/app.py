@@ -23,6 +23,13 @@ VIEWS = {
     "Plan": {
         "views/break_even.py": "Break-even",
         "views/context.py": "Context and memory",
+        "views/layer_skip.py": "Layer skip",
+        "views/diffusion.py": "Diffusion",
+    },
+    "Trust": {
+        "views/evidence.py": "Evidence",
+        "views/calibration.py": "Calibration",
+        "views/method.py": "Method",
     },
 }
 

@@ -16,7 +16,7 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A subcommand, what it is asked about, and its settings in order; an empty setting is none.
+    """A subcommand, what it is asked about, and its settings in order; a switch has no value.
 
     >>> call = Command(name="predict", about=("qwen3-4b",), settings=(("--format", "4bit"),))
     >>> call.text
@@ -26,6 +26,7 @@ class Command:
     name: str
     about: tuple[str, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+    switches: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -34,7 +35,7 @@ class Command:
         for flag, value in self.settings:
             # A value that begins like a flag would be taken for one.
             words += [f"{flag}={value}"] if value.startswith("-") else [flag, value]
-        return shlex.join(words)
+        return shlex.join([*words, *self.switches])
 
     def options(self, add_arguments: Callable[[argparse.ArgumentParser], None]) -> (
         argparse.Namespace
@@ -43,7 +44,7 @@ class Command:
         parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
         add_arguments(parser)
         words = [f"{flag}={value}" for flag, value in self.settings]
-        return parser.parse_args([*words, "--", *self.about])
+        return parser.parse_args([*words, *self.switches, "--", *self.about])
 
 
 def given(*settings: tuple[str, object]) -> tuple[tuple[str, str], ...]:

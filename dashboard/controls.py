@@ -98,8 +98,13 @@ def _presets() -> None:
 def _start_from() -> None:
     chosen = st.session_state["preset"]
     if chosen is not None:
-        _reset(keep=("preset",))
-        st.session_state.update(PRESETS[chosen])
+        start_from(chosen)
+
+
+def start_from(preset: str) -> None:
+    """Put the controls where a preset has them; to be called before they are drawn."""
+    _reset(keep=("preset",))
+    st.session_state.update(PRESETS[preset])
 
 
 def _reset(keep: Sequence[str] = ()) -> None:

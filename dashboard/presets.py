@@ -11,9 +11,11 @@ from model.machine.profile_store import DEFAULT_MACHINE
 
 ARTICLE = {"machine": DEFAULT_MACHINE, "runtime": ARTICLE_RUNTIME, "context": 512}
 
+DIFFUSION = "Article: diffusion"
+
 PRESETS: Mapping[str, Mapping[str, str | int | float]] = {
     "Article: a 1B draft for an 8B": {**ARTICLE, "target": TARGET, "draft": DRAFT},
     "Article: skipped layers": {**ARTICLE, "target": MODELS[0], "draft": ""},
-    "Article: diffusion": {**ARTICLE, "target": MODEL, "draft": ""},
+    DIFFUSION: {**ARTICLE, "target": MODEL, "draft": ""},
 }
 """Values of the controls by their keys; those that are not named go back to their defaults."""

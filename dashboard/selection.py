@@ -66,6 +66,23 @@ class Selection:
         batch = self.batch if self.batch > 1 else 0
         return given(("--kv-format", self.kv_format), ("--batch", batch))
 
+    def plan(self, trick: str, *settings: tuple[str, object]) -> Command:
+        """`tokroof plan` of a trick."""
+        return Command(
+            name="plan",
+            about=(trick, self.target),
+            settings=(*self.of_target, *given(*settings), *self.on_machine),
+        )
+
+    @property
+    def beside_plans(self) -> tuple[str, ...]:
+        """What the controls say and no plan takes."""
+        said = (
+            (self.batch > 1, "a plan is of one sequence, however many run side by side"),
+            (bool(self.kv_format), "a plan has a cache of 16 bits"),
+        )
+        return tuple(text for holds, text in said if holds)
+
     def predict(self, strategy: str = "all") -> Command:
         """`tokroof predict` for a strategy, or for all of them."""
         acceptance = self.acceptance if self.draft else ""

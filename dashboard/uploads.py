@@ -10,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from dashboard.figure import literally
+from dashboard.scores import OwnFile, own_runs
 from model.errors import InputError
 from model.machine.profile_file import profile_from_json
 from model.machine.profile_store import check_profile_name
@@ -51,6 +52,33 @@ def kept_profile(content: bytes, name: str) -> Path:
     text = checked_text(content, name)
     profile = profile_from_json(text, name)
     return kept(text, f"{check_profile_name(profile.header.name)}.json")
+
+
+def runs_uploader() -> OwnFile | None:
+    """Take a file of runs, for as long as it is there."""
+    file = st.file_uploader(
+        "Your own runs: a table like the published one (.csv, .jsonl), or what `tokroof run` wrote",
+        ["csv", "jsonl"],
+        key="runs_file",
+    )
+    if file is None:
+        return None
+    try:
+        return kept_runs(file.getvalue(), file.name)
+    except InputError as error:
+        st.error(literally(str(error)))
+        return None
+
+
+def kept_runs(content: bytes, name: str) -> OwnFile:
+    """Check a file of runs and keep it where it can be read again.
+
+    Raises:
+        InputError: it is too large, no text, or not of runs; file, row and column are named.
+    """
+    own = OwnFile(path=kept(checked_text(content, name), "runs"), name=name)
+    own_runs(own)
+    return own
 
 
 def checked_text(content: bytes, name: str) -> str:

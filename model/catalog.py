@@ -77,6 +77,11 @@ def acceptance_table_text() -> str:
     return (_data("published") / "acceptance.csv").read_text(encoding="utf-8")
 
 
+def glossary_text() -> str:
+    """The terms that are used everywhere, as a Markdown table; the README has the same."""
+    return _data("glossary.md").read_text(encoding="utf-8")
+
+
 @cache
 def kernel_data(name: str) -> dict[str, Any]:
     """A table of MLX's kernels: a back end's (`metal`, `cuda`, `cpu`), `releases` or `rates`."""

@@ -87,6 +87,11 @@ def _tuple(kinds: tuple[Any, ...], value: object, where: str, path: str) -> obje
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise _wrong(where, path, value, "a list")
     items = cast("Sequence[object]", value)
+    if kinds == (float, Ellipsis) and set(map(type, items)) == {float}:
+        # The draws of a profile: thousands of numbers, nearly all of them right.
+        numbers = cast("Sequence[float]", items)
+        if all(map(math.isfinite, numbers)):
+            return tuple(numbers)
     if kinds[-1] is Ellipsis:
         kinds = (kinds[0],) * len(items)
     elif len(items) != len(kinds):

@@ -15,6 +15,7 @@ Array: TypeAlias = NDArray[np.float64]
 Quantity: TypeAlias = float | Array
 
 MILLI = 1e-3
+MICRO = 1e-6
 KILO = 1e3
 GIGA = 1e9
 

@@ -86,6 +86,13 @@ def test_the_readme_counts_what_is_shipped() -> None:
     assert f"{networks} networks and {heads} draft heads" in README
 
 
+def test_the_glossary_is_the_packaged_one() -> None:
+    section = README.partition("## Glossary")[2].partition("\n## ")[0]
+    table = [line for line in section.splitlines() if line.startswith("|")]
+    assert table == catalog.glossary_text().splitlines()
+    assert len(table) > 10
+
+
 def test_every_make_target_named_in_the_readme_exists() -> None:
     lines = [" ".join(words) for words in command_lines(README)] + INLINE.findall(README)
     named = {word for line in lines if line.startswith("make ") for word in line.split()[1:]}

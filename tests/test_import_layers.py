@@ -28,7 +28,10 @@ MLX_FILES = {
     "stacks.py",
 }
 MLX_FOLDERS = {"decoding"}
-WITHOUT_STREAMLIT = {"answers", "charts", "command", "figure", "figures", "rows", "selection"}
+WITHOUT_STREAMLIT = {
+    *("equations", "markup"),
+    *("answers", "charts", "command", "figure", "figures", "rows", "scores", "selection"),
+}
 TAKEN_NAMES = {*PACKAGES, "tests", "tokroof", *MAY_IMPORT["dashboard"], *sys.stdlib_module_names}
 
 

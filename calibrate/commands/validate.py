@@ -32,6 +32,7 @@ from calibrate.run_record import Run, read_runs
 from calibrate.validation.held_out import GROUPS, HeldOut
 from calibrate.validation.score import MachineFor, score
 from calibrate.validation.summary import summary_of
+from calibrate.validation.which_runs import FILTERS, Where, chosen, read_where
 from model.commands import options as shared
 from model.errors import InputError
 from model.machine.profile import Header
@@ -56,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="fit each machine to the shipped runs without the "
         f"{', '.join(GROUPS)} that is predicted (published runs only)",
     )
+    parser.add_argument(
+        "--where",
+        metavar="NAME=VALUE",
+        action="append",
+        help=f"only runs with this {', '.join(FILTERS)}; may be repeated (published runs only)",
+    )
     shared.add_machine(parser)
 
 
@@ -69,11 +76,11 @@ def execute(options: argparse.Namespace) -> int:
     path = Path(options.runs)
     if is_published(path):
         return validate_published(each_run(path), options)
-    if options.held_out is not None:
-        right = "give published runs"
-        raise InputError(
-            f"--held-out {options.held_out}", "is not for records of one machine", right
-        )
+    for flag, value in (("--held-out", options.held_out), ("--where", options.where)):
+        if value is not None:
+            shown = value if isinstance(value, str) else " ".join(value)
+            right = "give published runs"
+            raise InputError(f"{flag} {shown}", "is not for records of one machine", right)
     return validate_own(path, options)
 
 
@@ -94,15 +101,26 @@ def is_published(path: Path) -> bool:
 
 def validate_published(runs: Iterable[PublishedRun], options: argparse.Namespace) -> int:
     """Score published runs, each with the profile of its own machine unless one is forced."""
+    where = read_where(options.where or ())
     machine_for = machines(options)
     with token_bar(unit=" rows") as tell:
-        scores = [score(run, machine_for) for run in counted(runs, tell)]
+        scores = [score(run, machine_for) for run in counted(filtered(runs, where), tell)]
     summary = summary_of(scores)
     if options.json:
         print(json.dumps(scores_json(scores, summary), indent=2))
     else:
         print(scores_text(scores, summary))
     return 0
+
+
+def filtered(runs: Iterable[PublishedRun], where: Where) -> Iterable[PublishedRun]:
+    """The runs that are asked for; a list stays one, so that its length is known.
+
+    Raises:
+        InputError: there are none.
+    """
+    found = chosen(runs, where)
+    return tuple(found) if isinstance(runs, Sequence) else found
 
 
 def machines(options: argparse.Namespace) -> MachineFor:

@@ -144,10 +144,14 @@ def profiles_of(chip: Chip) -> tuple[Profile, ...]:
     """The packaged profiles of a chip, whatever its cores; their files are named after it."""
     start = chip.file_name + "-"
     named = [name for name in packaged_profile_names() if name.startswith(start)]
-    found = [
-        profile_from_json(packaged_profile_text(name), f"packaged profile {name}") for name in named
-    ]
+    found = [_packaged_profile(name) for name in named]
     return tuple(each for each in found if _is_of(each, chip))
+
+
+@lru_cache(maxsize=128)
+def _packaged_profile(name: str) -> Profile:
+    """A packaged profile, read once for every variant of its chip that asks."""
+    return profile_from_json(packaged_profile_text(name), f"packaged profile {name}")
 
 
 def _is_of(profile: Profile, chip: Chip) -> bool:

@@ -117,7 +117,7 @@ def groups_of(run: PublishedRun, quantity: str, machine: RunMachine | Refusal) -
         seen = "in the fit" if run.id in fitted_to(machine.profile) else seen
     parts = (
         *("", basis, run.strategy, f"{run.strategy}, {basis}", f"{run.strategy}, {seen}"),
-        *(f"chip {_chip_label(run)}", f"runtime {_runtime_label(run)}", f"model {model_of(run)}"),
+        *(f"chip {chip_label(run)}", f"runtime {runtime_label(run)}", f"model {model_of(run)}"),
     )
     # Many runs share a name, and one string.
     return ("all", *(sys.intern(f"{quantity}, {part}" if part else quantity) for part in parts))
@@ -129,12 +129,14 @@ def model_of(run: PublishedRun) -> str:
     return run.target if isinstance(target, Refusal) else target.architecture.name
 
 
-def _chip_label(run: PublishedRun) -> str:
+def chip_label(run: PublishedRun) -> str:
+    """The chip with its cores; as published where it is not known."""
     chip = chip_of(run)
     return (run.chip or "not stated") if isinstance(chip, Refusal) else chip.label
 
 
-def _runtime_label(run: PublishedRun) -> str:
+def runtime_label(run: PublishedRun) -> str:
+    """The family of runtimes that the model prices a run by."""
     family = runtime_family(run)
     return "not known" if isinstance(family, Refusal) else family
 

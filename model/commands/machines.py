@@ -10,9 +10,15 @@ from typing import Any, final
 
 from model.catalog import packaged_profile_text
 from model.commands.table import table
+from model.errors import InputError
 from model.machine.constant import Origin
 from model.machine.profile import Profile
-from model.machine.profile_store import machine_names, named_profile, own_profiles
+from model.machine.profile_store import (
+    choose_profile,
+    machine_names,
+    named_profile,
+    own_profiles,
+)
 
 ORIGINS = {origin.label: origin for origin in Origin}
 
@@ -52,18 +58,25 @@ class Entry:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `machines`."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="show one machine's constants")
+    parser.add_argument(
+        "--against", metavar="NAME", help="with each constant's ratio to another machine's"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
     """List, or show one."""
     if options.name is not None:
-        profile = named_profile(options.name)
+        profile = choose_profile(options.name).profile
+        other = None if options.against is None else choose_profile(options.against).profile
         if options.json:
-            print(json.dumps([as_json(profile)], indent=2))
+            print(json.dumps([as_json(profile, other)], indent=2))
         else:
-            print(constants_text(profile))
+            print(constants_text(profile, other))
         return 0
+    if options.against is not None:
+        right = "name the machine that is compared"
+        raise InputError(f"--against {options.against}", "compares nothing", right)
     own = own_profiles()
     entries = [
         entry_of(named_profile(name)) if name in own else packaged_entry(name)
@@ -116,20 +129,39 @@ def packaged_entry(name: str) -> Entry:
     )
 
 
-def constants_text(profile: Profile) -> str:
-    """Every constant with its standard error, unit and origin."""
+def constants_text(profile: Profile, other: Profile | None = None) -> str:
+    """Every constant with its standard error, unit and origin, and its ratio to another's."""
+    compared = ratios(profile, other)
     rows = [
         [name, f"{c.value:.4g}", f"{c.stderr:.2g}", c.unit, c.origin.label]
+        + ([] if other is None else [f"{compared[name]:.3g}" if name in compared else "-"])
         for name, c in profile.constants.items()
     ]
     header = profile.header
     title = f"{header.name}: {header.chip}, {header.runtime}, calibrated {header.created}"
-    return title + "\n" + table(["constant", "value", "stderr", "unit", "origin"], rows)
+    columns = ["constant", "value", "stderr", "unit", "origin"]
+    if other is not None:
+        columns.append(f"over {other.header.name}'s")
+    return title + "\n" + table(columns, rows)
 
 
-def as_json(profile: Profile) -> dict[str, Any]:
+def ratios(profile: Profile, other: Profile | None) -> dict[str, float]:
+    """Each constant over the other profile's of that name, where that has one above 0."""
+    if other is None:
+        return {}
+    return {
+        name: constant.value / other.constants[name].value
+        for name, constant in profile.constants.items()
+        if name in other.constants and other.constants[name].value > 0.0
+    }
+
+
+def as_json(profile: Profile, other: Profile | None = None) -> dict[str, Any]:
     """One machine in the schema of `machines --json`."""
-    return entry_json(entry_of(profile))
+    document = entry_json(entry_of(profile))
+    if other is not None:
+        document |= {"against": other.header.name, "ratios": ratios(profile, other)}
+    return document
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

@@ -10,22 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from model.commands import machine_options, plan_options
-from model.commands import options as shared
-from model.commands.diffusion_options import check_answer, check_diffusion, read_canvas
-from model.commands.skip_options import share_of_layers
+from model.commands import plan_options
+from model.commands.planned import Asked, asked, diffusion_plan, skip_plan
 from model.commands.table import table
 from model.errors import InputError
-from model.machine.machine import Machine
-from model.network.checkpoint import Checkpoint
 from model.network.sublayers import Half
-from model.network.target import load_target
-from model.planners.diffusion import plan_diffusion
 from model.planners.factors_file import read_factors
-from model.planners.layer_skip import plan_layer_skip
 from model.planners.sublayers import plan_sublayers
-from model.prediction.memory import check_fits
-from model.progress.skip_curve import fit_skip_curve
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,13 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Plan and print."""
-    plan_options.check(options)
-    choice = machine_options.chosen_machine(options)
-    machine = choice.profile.machine
-    target = machine.as_run(load_target(options.target, options.format))
-    context = shared.read_context(options, target, None)
-    check_fits([target], machine, context=context)
-    rows, text = PLANS[options.trick](options, target, machine, context)
+    about = asked(options)
+    choice, target, machine, context = about.choice, about.target, about.machine, about.context
+    rows, text = PLANS[options.trick](options, about)
     if options.json:
         document = {
             "target": target.architecture.name,
@@ -64,32 +51,9 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def layer_skip(
-    options: argparse.Namespace, target: Checkpoint, machine: Machine, context: float
-) -> tuple[list[dict[str, Any]], str]:
+def layer_skip(options: argparse.Namespace, about: Asked) -> tuple[list[dict[str, Any]], str]:
     """Every share and draft length: what it needs, and what it gives at best."""
-    curve = (
-        None
-        if options.measured is None
-        else fit_skip_curve(plan_options.measured_points(options.measured))
-    )
-
-    def acceptance_at(fraction: float) -> float | None:
-        if curve is None or fraction > max(curve.skip_fractions):
-            return None
-        return float(curve.acceptance(fraction))
-
-    shares = plan_options.fractions(options)
-    for share in shares:
-        share_of_layers("--fractions", share, target.architecture)
-    cells = plan_layer_skip(
-        target,
-        machine,
-        context=context,
-        fractions=[float(share) for share in shares],
-        draft_lengths=plan_options.draft_lengths(options),
-        acceptance_at=acceptance_at,
-    )
+    cells = skip_plan(options, about)
     header = ["skipped", "k", "acceptance needed", "speedup at most", "acceptance", "speedup"]
     lines = [
         [
@@ -117,17 +81,15 @@ def layer_skip(
     return [asdict(cell) for cell in cells], f"{table(header, lines)}\n{verdict}"
 
 
-def sublayers(
-    options: argparse.Namespace, target: Checkpoint, machine: Machine, context: float
-) -> tuple[list[dict[str, Any]], str]:
+def sublayers(options: argparse.Namespace, about: Asked) -> tuple[list[dict[str, Any]], str]:
     """The set of sublayers with the most expected tokens per second."""
     if options.factors is None:
         right = "add --factors FILE"
         raise InputError("plan sublayers", "needs what each sublayer does to acceptance", right)
     plan = plan_sublayers(
-        target,
-        machine,
-        context=context,
+        about.target,
+        about.machine,
+        context=about.context,
         acceptance_factors=read_factors(Path(options.factors)),
         draft_lengths=plan_options.draft_lengths(options),
     )
@@ -152,31 +114,10 @@ def sublayers(
     return [row], "\n".join([*lines, verdict])
 
 
-def diffusion(
-    options: argparse.Namespace, target: Checkpoint, machine: Machine, context: float
-) -> tuple[list[dict[str, Any]], str]:
+def diffusion(options: argparse.Namespace, about: Asked) -> tuple[list[dict[str, Any]], str]:
     """Answer lengths by tokens per pass, against a rival that decodes plainly."""
-    check_diffusion(target)
-    rival = target
-    if options.rival is not None or options.rival_format is not None:
-        rival_format = options.format if options.rival_format is None else options.rival_format
-        rival_name = options.target if options.rival is None else options.rival
-        rival = machine.as_run(load_target(rival_name, rival_format))
-        rival.check_context(context)
-        check_fits([rival], machine, context=context)
-    answers = plan_options.answer_lengths(options)
-    check_answer("--answers", max(answers), target, context=context)
-    cells = plan_diffusion(
-        target,
-        rival,
-        machine,
-        context=context,
-        block_length=plan_options.block_length(options),
-        answer_lengths=answers,
-        committed_per_pass=plan_options.committed(options),
-        cached=options.block_cache,
-        canvas_tokens=read_canvas(options),
-    )
+    plan = diffusion_plan(options, about)
+    rival, cells = plan.rival, plan.cells
     header = ["committed", "answer", "tok/pass", "passes", "tok/s", "tok/pass to tie", "speedup"]
     lines = [
         [
@@ -214,8 +155,9 @@ def listed(layers: list[int]) -> str:
     return ", ".join(words) or "none"
 
 
-PLANS: Mapping[
-    str,
-    Callable[[argparse.Namespace, Checkpoint, Machine, float], tuple[list[dict[str, Any]], str]],
-] = {"layer-skip": layer_skip, "sublayers": sublayers, "diffusion": diffusion}
+PLANS: Mapping[str, Callable[[argparse.Namespace, Asked], tuple[list[dict[str, Any]], str]]] = {
+    "layer-skip": layer_skip,
+    "sublayers": sublayers,
+    "diffusion": diffusion,
+}
 """The planner of each trick."""

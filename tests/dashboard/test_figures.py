@@ -18,15 +18,32 @@ import tokroof
 from dashboard.figure import Figure, plainly
 from dashboard.figures.bottleneck import bottleneck
 from dashboard.figures.break_even import BreakEvenSettings, break_even
+from dashboard.figures.calibration import (
+    CalibrationSettings,
+    calibration,
+    drift_over_time,
+    sample_residuals,
+)
 from dashboard.figures.context import context_memory, context_speed
+from dashboard.figures.diffusion import DiffusionSettings, diffusion
+from dashboard.figures.evidence import EvidenceSettings, errors, evidence
+from dashboard.figures.layer_skip import SkipSettings, layer_skip
 from dashboard.figures.roofline import roofline_figure
 from dashboard.figures.row_costs import RowSettings, row_costs
 from dashboard.figures.which_trick import which_trick
 from dashboard.selection import Selection
 from tests.dashboard.drawn import encodings
 
+
+def shown(figure: Figure | None) -> Figure:
+    assert figure is not None
+    return figure
+
+
 UNIT = re.compile(r" \([^()]+\)$")
 
+MEASURED = Selection(machine="h200-mlx-0.32.4")
+LLADA = Selection(target="llada2.0-mini", draft="")
 FIGURES: dict[str, Callable[[], Figure]] = {
     "which-trick": lambda: which_trick(Selection()),
     "which-trick, no draft": lambda: which_trick(Selection(draft="")),
@@ -34,6 +51,29 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         Selection(target="qwen3-14b", draft="qwen3-8b")
     ),
     "bottleneck": lambda: bottleneck(Selection()),
+    "evidence": lambda: evidence(
+        Selection(), EvidenceSettings(where=(("chip", "M3 Ultra 60-core"),))
+    ),
+    "evidence, nothing predicted": lambda: evidence(
+        Selection(), EvidenceSettings(quantity="speedup", where=(("strategy", "ngram"),))
+    ),
+    "errors by group": lambda: errors(
+        Selection(), EvidenceSettings(where=(("runtime", "mlx-0.30"),), by="model")
+    ),
+    "layer-skip": lambda: layer_skip(Selection(), SkipSettings()),
+    "layer-skip, measured": lambda: layer_skip(
+        Selection(target="qwen3-4b"), SkipSettings(shown="speedup", measured="0.25=0.7,0.5=0.06")
+    ),
+    "diffusion": lambda: diffusion(LLADA, DiffusionSettings()),
+    "diffusion, cached, a rival": lambda: diffusion(
+        LLADA, DiffusionSettings(block=8, cached=True, rival="qwen3-1.7b")
+    ),
+    "calibration": lambda: calibration(Selection(), CalibrationSettings()),
+    "calibration, compared": lambda: calibration(
+        MEASURED, CalibrationSettings(against="m4-pro-20core-mlx-0.32")
+    ),
+    "residuals": lambda: shown(sample_residuals(MEASURED)),
+    "drift": lambda: shown(drift_over_time(MEASURED)),
     "bottleneck, published": lambda: bottleneck(
         Selection(target="qwen3-8b", draft="", task="code", context=4096)
     ),

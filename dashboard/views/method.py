@@ -1,0 +1,27 @@
+"""Method: the equations, and the words."""
+
+import streamlit as st
+
+from dashboard.equations import SECTIONS, described
+from model.catalog import glossary_text
+
+GLOSSARY = "Glossary"
+
+chosen = st.segmented_control(
+    "Show",
+    [*SECTIONS, GLOSSARY],
+    default=next(iter(SECTIONS)),
+    required=True,
+    key="about",
+    bind="query-params",
+)
+if chosen == GLOSSARY:
+    st.markdown("One word per idea; a name in code letters is the one that the program uses.")
+    st.markdown(glossary_text())
+else:
+    st.markdown("These are the words of the modules that compute it.")
+    for index, module in enumerate(SECTIONS[chosen]):
+        found = described(module)
+        with st.expander(found.title, expanded=index == 0):
+            st.markdown(found.text)
+            st.caption(f"`{module}`")

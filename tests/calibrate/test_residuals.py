@@ -1,0 +1,78 @@
+"""Residuals are of the equations that were fitted, sample by sample."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibrate.doubts import warnings_of
+from calibrate.fit.calibration import stored_sample
+from calibrate.fit.overheads import typical_residual_log
+from calibrate.fit.residuals import residuals
+from calibrate.samples import REFERENCE, Sample
+from model.machine.profile import Profile
+from model.machine.profile_store import named_profile
+
+
+@pytest.fixture(scope="module")
+def profile() -> Profile:
+    return named_profile("h200-mlx-0.32.4")
+
+
+@pytest.fixture(scope="module")
+def samples(profile: Profile) -> tuple[Sample, ...]:
+    return tuple(stored_sample(each, "here") for each in profile.samples)
+
+
+def test_passes_scatter_as_the_fit_says(profile: Profile, samples: tuple[Sample, ...]) -> None:
+    passes = [sample for sample in samples if sample.probe == "layers"]
+    left_log = np.log([1.0 + each.error for each in residuals(profile, passes)])
+    # The fit's own number has real runs in it too.
+    assert typical_residual_log(left_log) == pytest.approx(profile.header.residual_log, rel=0.1)
+
+
+def test_a_slower_sample_has_that_much_more_residual(
+    profile: Profile, samples: tuple[Sample, ...]
+) -> None:
+    layers = next(sample for sample in samples if sample.probe == "layers")
+    [once] = residuals(profile, [layers])
+    [twice] = residuals(profile, [replace(layers, seconds=2.0 * layers.seconds)])
+    assert twice.predicted_s == once.predicted_s
+    assert 1.0 + once.error == pytest.approx(2.0 * (1.0 + twice.error))
+
+
+def test_a_growing_context_alone_pays_for_new_shapes(
+    profile: Profile, samples: tuple[Sample, ...]
+) -> None:
+    awaited = [each for each in samples if ("mode", "awaited") in each.settings]
+    dearer: list[float] = []
+    for sample in awaited:
+        settings = tuple((name, "growing" if name == "mode" else x) for name, x in sample.settings)
+        [still] = residuals(profile, [sample])
+        [grown] = residuals(profile, [replace(sample, settings=settings)])
+        dearer.append(grown.predicted_s - still.predicted_s)
+    assert min(dearer) >= 0.0
+    assert max(dearer) == pytest.approx(profile.machine.host.reshape_s)
+
+
+def test_what_was_never_fitted_has_no_residual(
+    profile: Profile, samples: tuple[Sample, ...]
+) -> None:
+    probes = {each.probe for each in residuals(profile, samples)}
+    assert probes == {"linear", "attention", "layers", "host"}
+    other = [each for each in samples if each.probe == "linear"][:1]
+    renamed = replace(other[0], settings=(("format", "6bit"), *other[0].settings[1:]))
+    assert residuals(profile, [renamed]) == ()
+
+
+def test_a_quiet_machine_raises_no_doubt() -> None:
+    quiet = Sample(
+        probe=REFERENCE, settings=(), seconds=1e-5, spread=0.0, repeats=5, at=0.0, doubling=2.0
+    )
+    assert list(warnings_of([quiet, replace(quiet, seconds=1.05e-5)])) == []
+    [drifted] = warnings_of([quiet, replace(quiet, seconds=1.5e-5)])
+    assert "drifted by 50%" in drifted
+    [odd] = warnings_of([quiet, replace(quiet, doubling=1.0)])
+    assert "1 of 2 samples did not take twice" in odd
