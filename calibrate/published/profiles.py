@@ -12,7 +12,7 @@ from calibrate.published.chips import Chip
 from calibrate.published.names import chip_of, runtime_family
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
-from calibrate.published.runtimes import NEW_MLX, OLD_MLX, OLDEST_MLX, split_family
+from calibrate.published.runtimes import MLX_FAMILIES, split_family
 from model.catalog import packaged_profile_names, packaged_profile_text
 from model.errors import InputError
 from model.machine.constant import Origin
@@ -121,7 +121,7 @@ def _as_family(profile: Profile, family: str) -> Profile | None:
         return None
     if runtime.startswith(family):
         return profile
-    if family not in (OLDEST_MLX, OLD_MLX, NEW_MLX) or not runtime.startswith("mlx-"):
+    if family not in MLX_FAMILIES or not runtime.startswith("mlx-"):
         return None
     try:
         return as_runtime(profile, family)

@@ -1,11 +1,12 @@
 """Which kernels ran a published run: the family of its runtime.
 
 An MLX engine runs the kernels of the MLX it was built with. Where a run states that release, it
-decides; else the date does: mlx 0.31.0, from which several rows of 16-bit weights fill tiles of 64
-rows, came out on 2026-02-27, and mlx 0.32.0, which reads weights once for several rows, on
-2026-07-07. An earlier run is of `mlx-0.30` or `mlx-0.31` and a later one is taken as `mlx-0.32`,
+decides; else the date does: mlx 0.30.5, from which several rows of 16-bit weights fill tiles of 64
+rows, came out on 2026-02-02, and mlx 0.32.0, which reads weights once for several rows, on
+2026-07-07. An earlier run is of `mlx-0.29` or `mlx-0.31` and a later one is taken as `mlx-0.32`,
 although an engine may lag behind. A period that holds such a day leaves open which, unless one row
-alone is asked for, which all serve with the same kernel. Releases before 0.30 are priced as 0.30.
+alone is asked for, which all serve with the same kernel. Releases from 0.20 to 0.30.4 are priced as
+0.29, and older ones, with tiles of 32 rows, as 0.17.
 
 A run may say that it went without the wide kernel of mlx 0.32 (`qmv_wide`; mlxcel pins its
 processes so to keep text byte-identical): its rows then go where mlx 0.31 sends them. An engine
@@ -21,8 +22,10 @@ import re
 from calibrate.published.refusal import Reason, Refusal
 from calibrate.published.run_row import PublishedRun
 
-SPLIT_K_UNTIL, WIDE_KERNEL_SINCE = "2026-02-27", "2026-07-07"
-OLDEST_MLX, OLD_MLX, NEW_MLX = "mlx-0.30", "mlx-0.31", "mlx-0.32"
+SPLIT_K_UNTIL, WIDE_KERNEL_SINCE = "2026-02-02", "2026-07-07"
+LARGER_TILES_SINCE = "2024-11-05"
+FIRST_MLX, OLDEST_MLX, OLD_MLX, NEW_MLX = "mlx-0.17", "mlx-0.29", "mlx-0.31", "mlx-0.32"
+MLX_FAMILIES = (FIRST_MLX, OLDEST_MLX, OLD_MLX, NEW_MLX)
 MLX_ENGINES = (
     *("mlx", "redrafter-mlx", "rapid-mlx", "ax-engine", "dflash-mlx", "lm studio mlx-engine"),
     *("vllm-mlx", "mtplx", "lightning-mlx", "omlx", "unsloth mlx"),
@@ -47,12 +50,12 @@ WITHOUT_WIDE = ("narrow kernel", "narrow pin", "qmv_wide off", "qmv_wide=0", "wi
 _LLAMA_CPP = re.compile(r"(?i)\bllama[ ._-]?cpp\b|\bllama-(?:server|bench|cli|batched-bench)\b")
 _MLX = re.compile(r"(?i)\bmlx\b")
 _ON_A_MAC = re.compile(r"\bM[1-9]\b|\bA\d{2} Pro\b")
-_STATED_MLX = re.compile(r"(?<![\w-])mlx ~?(\d+)\.(\d+)")
+_STATED_MLX = re.compile(r"(?<![\w-])mlx ~?(\d+)\.(\d+)(?:\.(\d+))?")
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?(?:/(\d{2}))?)?(\+| thread; rows added)?")
 
 
 def runtime_family(run: PublishedRun) -> str | Refusal:
-    """`mlx-0.30` to `mlx-0.32` or `llama.cpp`; on other back ends with their name behind it."""
+    """`mlx-0.17` to `mlx-0.32` or `llama.cpp`; on other back ends with their name behind it."""
     name = f"{run.runtime} {run.runtime_version}".lower()
     if is_llama_cpp(run.runtime):
         return f"llama.cpp{_back_end(run, name)}"
@@ -120,10 +123,12 @@ def _stated(name: str) -> str | None:
     found = _STATED_MLX.search(name)
     if found is None:
         return None
-    release = int(found[1]), int(found[2])
+    release = int(found[1]), int(found[2]), int(found[3] or 0)
     if release >= (0, 32):
         return NEW_MLX
-    return OLD_MLX if release >= (0, 31) else OLDEST_MLX
+    if release >= (0, 30, 5):
+        return OLD_MLX
+    return OLDEST_MLX if release >= (0, 20) else FIRST_MLX
 
 
 def period_of(date: str) -> tuple[str, str] | None:
@@ -152,4 +157,8 @@ def dated_family(date: str) -> str | None:
         return None
     if first >= SPLIT_K_UNTIL:
         return OLD_MLX
-    return OLDEST_MLX if last < SPLIT_K_UNTIL else None
+    if last >= SPLIT_K_UNTIL:
+        return None
+    if first >= LARGER_TILES_SINCE:
+        return OLDEST_MLX
+    return FIRST_MLX if last < LARGER_TILES_SINCE else None

@@ -13,7 +13,7 @@ from model.cost.moe import unique_experts
 from model.machine.profile import Profile
 from model.network.checkpoint import Checkpoint
 from model.network.layer import Experts
-from model.prediction.prediction import extrapolation, interval
+from model.prediction.prediction import extrapolation, interval, residual_log
 from model.units import MILLI, Array
 
 MOST_ROWS = 1024
@@ -101,7 +101,7 @@ def pass_interval(target: Checkpoint, profile: Profile, rows: int) -> tuple[floa
     drawn = forward_pass(target, profile.sampled_machine, rows=rows, context=float(rows))
     stretch, _ = extrapolation(profile, rows, float(rows))
     seconds = float(canvas_pass(target, profile, rows).device_s)
-    return interval(seconds, drawn.device_s, stretch * profile.header.residual_log)
+    return interval(seconds, drawn.device_s, residual_log(profile, rows, stretch))
 
 
 def experts_share(target: Checkpoint, rows: int) -> float:

@@ -11,7 +11,6 @@ passes drawn anew for the plain pass and for the round of each draft length.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from model.cost.forward import forward_pass
 from model.machine.machine import Machine
 from model.machine.profile import Profile
 from model.network.checkpoint import Checkpoint
-from model.prediction.prediction import extrapolation, interval
+from model.prediction.prediction import extrapolation, interval, residual_log
 from model.prediction.round_costs import RoundCosts, round_costs
 from model.strategies.drafted import AbstractDrafted
 from model.strategies.plain import Plain
@@ -46,7 +45,7 @@ def pass_cost(profile: Profile, checkpoint: Checkpoint, *, rows: int, context: f
 
     value = float(ratio(profile.machine))
     stretch, _ = extrapolation(profile, rows, context)
-    residual = 0.0 if rows == 1 else math.sqrt(2.0) * profile.header.residual_log * stretch
+    residual = 0.0 if rows == 1 else residual_log(profile, rows, stretch, of=2)
     return Estimate(value, interval(value, ratio(profile.sampled_machine), residual))
 
 
@@ -60,7 +59,7 @@ def sustained_tokens_per_s(
     value = 1.0 / float(Plain().round(checkpoint, hot, context).round_s)
     drawn_s = Plain().round(checkpoint, sampled, context).round_s
     stretch, _ = extrapolation(profile, 1, context)
-    return Estimate(value, interval(value, drawn_s, stretch * profile.header.residual_log))
+    return Estimate(value, interval(value, drawn_s, residual_log(profile, 1, stretch)))
 
 
 def acceptance_for(costs: RoundCosts, column: int, speedup: Quantity) -> Array:
@@ -107,8 +106,9 @@ def pass_scatter(profile: Profile, rows: tuple[int, ...], *, context: float) -> 
     """Factors on the times of passes of so many rows, one column a draw: their residual."""
     count = len(next(iter(profile.constants.values())).draws)
     normal = np.random.default_rng(SEED).standard_normal((len(rows), count))
-    stretches = np.array([extrapolation(profile, each, context)[0] for each in rows])
-    return np.exp(profile.header.residual_log * stretches[:, None] * normal)
+    stretches = [extrapolation(profile, each, context)[0] for each in rows]
+    residuals = [residual_log(profile, *each) for each in zip(rows, stretches, strict=True)]
+    return np.exp(np.array(residuals)[:, None] * normal)
 
 
 def central(drawn: Array) -> tuple[float, float] | None:

@@ -13,7 +13,7 @@ from model.errors import InputError
 from model.machine.kernels.attention import VectorAttention
 from model.machine.kernels.dispatch import Dispatch
 from model.machine.kernels.grouping import Grouping
-from model.machine.row_law import RowLaw, Shape, shape_of
+from model.machine.row_law import Cut, RowLaw, Shape, shape_of
 from model.network.checkpoint import Checkpoint
 from model.network.weight_format import WeightFormat
 from model.units import Quantity
@@ -200,8 +200,7 @@ def _law(
 ) -> RowLaw:
     law = _measured_law(machine, weight_format, STAND_INS[shape_of(depth=depth, columns=columns)])
     if machine.dispatch is not None and weight_format.family == "float":
-        uses = machine.dispatch.kernels("float", depth=depth, columns=widest)
-        return law.with_tiles({use.first_row: use.kernel.tile_rows for use in uses})
+        return law.with_cuts(_cuts(machine, machine.dispatch, depth, widest))
     limits = machine.dispatch.limits if machine.dispatch else None
     if limits is None:
         return law
@@ -210,6 +209,21 @@ def _law(
     if handed_over_at is None:
         return law
     return law.handed_over(handed_over_at, limits.of(depth=depth, columns=widest))
+
+
+def _cuts(machine: Machine, dispatch: Dispatch, depth: int, columns: int) -> dict[int, Cut]:
+    """How the kernels of 16-bit weights cut a matrix, by their first rows."""
+    cores = 0 if dispatch.gpu is None else dispatch.gpu.cores
+    return {
+        use.first_row: Cut(
+            tile_rows=use.kernel.tile_rows,
+            effort=use.kernel.effort,
+            fill_columns=use.kernel.busy_columns * cores,
+            partial_sums=use.kernel.partial_sums(depth=depth, columns=columns),
+            sum_s=machine.device.kernel_s,
+        )
+        for use in dispatch.kernels("float", depth=depth, columns=columns)
+    }
 
 
 @lru_cache(maxsize=1024)

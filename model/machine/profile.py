@@ -9,7 +9,8 @@ it, the *constants* by name, each with value, standard error, unit, origin and d
      "4bit.wide.1.bandwidth_bytes_per_s": {...}}, "environment": {...}, "samples": [...]}
 
 A header may state `gpu`, from which the tables of MLX's kernels say what depends on the size of a
-matrix and what another release changes; without it a profile prices what it was measured with.
+matrix and what another release changes; without it a profile prices what it was measured with. It
+may state `several_rows_residual_log` too, which is 0 if left out.
 A regime without a constant for its bandwidth (or rate) is not bound by it within what was
 measured. `tile_rows` null is one tile for any rows, `overlap` null is perfect overlap.
 """
@@ -91,8 +92,9 @@ class LawForm:
 class Header:
     """What a profile says of a machine beside its constants.
 
-    `residual_log` is the relative scatter that the fit left on whole passes, `gpu` what MLX knows
-    of an Apple GPU.
+    `residual_log` is the relative scatter that the fit left on whole passes, and
+    `several_rows_residual_log` what passes of several rows stray on top of that: 0 where they were
+    measured. `gpu` is what MLX knows of an Apple GPU.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Header:
     laws: tuple[LawForm, ...]
     attention: LawForm
     gpu: Gpu | None = None
+    several_rows_residual_log: float = 0.0
 
 
 @final

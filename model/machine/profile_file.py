@@ -105,9 +105,11 @@ def with_common_draws(constants: Mapping[str, Constant]) -> dict[str, Constant]:
 def profile_to_json(profile: Profile) -> str:
     """The text of a profile file; floats keep the digits that reproduce a prediction."""
     header = asdict(profile.header)
+    # Left out rather than null or 0, so that versions before the fields read the file.
     if header["gpu"] is None:
-        # Left out rather than null, so that versions before the field read the file.
         del header["gpu"]
+    if not header["several_rows_residual_log"]:
+        del header["several_rows_residual_log"]
     document = {
         "schema": SCHEMA,
         **header,

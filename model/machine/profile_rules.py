@@ -97,7 +97,10 @@ def check_header(header: Header, where: str) -> None:
         ("recommended_working_set_bytes", limit is None or 1 <= limit <= LARGEST_BYTES),
         ("activation_bytes", header.activation_bytes in (2, 4)),
         ("context_measured", header.context_measured >= 1),
-        ("residual_log", 0.0 <= header.residual_log <= LARGEST_RESIDUAL_LOG),
+        *(
+            (name, 0.0 <= getattr(header, name) <= LARGEST_RESIDUAL_LOG)
+            for name in ("residual_log", "several_rows_residual_log")
+        ),
     )
     for name, holds in rules:
         if not holds:

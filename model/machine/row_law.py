@@ -23,12 +23,18 @@ that does not split K walks it serially, so with fewer columns part of the devic
 * :math:`\tau = 16, 32, 64`: tiled matrix products, padded to their tile.
 * :math:`\tau = \infty`: one tile whatever the rows.
 
+A kernel that cuts K into S parts writes S sums of 4 bytes for each output, which a kernel of its
+own reads back once all are there. Both come after the product:
+
+.. math:: t_{sums} = \frac{8 S\, M N}{B} + t_{kernel}
+
 Attention obeys the same law with the cache as its matrix: K the context, N twice the query
 width, W the bytes of keys and values.
 
-Source of the kernels: mlx 0.32, `backend/metal/quantized.cpp`, `backend/metal/matmul.cpp` and
-`backend/cuda/quantized`. The law is of one product in a dependent chain with weights in DRAM; it
-stops holding where a matrix fits in a cache, and beyond the rows that were measured.
+Source of the kernels: mlx 0.32, `backend/metal/quantized.cpp`, `backend/metal/matmul.cpp`
+(`steel_gemm_splitk_axpby`) and `backend/cuda/quantized`. The law is of one product in a dependent
+chain with weights in DRAM; it stops holding where a matrix fits in a cache, and beyond the rows
+that were measured.
 """
 
 from __future__ import annotations
@@ -57,6 +63,8 @@ class Shape(StrEnum):
     """A product of gathered experts, whatever their shape: its law prices one pair at one row."""
 
 
+SUM_BYTES = 4.0
+"""Of a partial sum, in 32 bits."""
 HEAD_COLUMNS = 32_768
 """Columns from which a matrix is a head: only vocabularies are this wide."""
 
@@ -102,6 +110,22 @@ class ProductTime:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """How a runtime cuts one matrix, where a law is of the common kernel of a class of shapes.
+
+    `effort` is the time of a product over that in the common kernel's tile, and `sum_s` what the
+    kernel waits for that adds up `partial_sums` of each output.
+    """
+
+    tile_rows: float
+    effort: float = 1.0
+    fill_columns: float = 0.0
+    partial_sums: float = 0.0
+    sum_s: Quantity = 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
     """One kernel: the rows from which it is used, its tile, and its measured rates."""
 
@@ -112,6 +136,8 @@ class Regime:
     flops_per_s: Quantity
     reread: Quantity = 0.0
     fill_columns: Quantity = 0.0
+    partial_sums: float = 0.0
+    sum_s: Quantity = 0.0
 
     def tiles(self, rows: Quantity) -> Array:
         """How often the weights are walked: n."""
@@ -134,7 +160,26 @@ class Regime:
         columns = larger(product.columns, self.fill_columns / tiles)
         arithmetic_s = slots * 2.0 * product.depth * columns / self.flops_per_s
         total_s = overlapped(memory_s, arithmetic_s, overlap)
+        if self.partial_sums:
+            sums_s = self.sums_s(product, rows)
+            memory_s, total_s = memory_s + sums_s, total_s + sums_s
         return ProductTime(memory_s=memory_s, arithmetic_s=arithmetic_s, total_s=total_s)
+
+    def sums_s(self, product: Product, rows: Quantity) -> Quantity:
+        """What writing, reading and adding the partial sums of a product take."""
+        moved_bytes = 2.0 * SUM_BYTES * self.partial_sums * rows * product.columns
+        return moved_bytes / self.bandwidth_bytes_per_s + self.sum_s
+
+    def cut(self, how: Cut) -> Regime:
+        """The same kernel on other tiles: its rate is what those leave of it."""
+        return replace(
+            self,
+            tile_rows=how.tile_rows,
+            flops_per_s=self.flops_per_s / how.effort,
+            fill_columns=how.fill_columns,
+            partial_sums=how.partial_sums,
+            sum_s=how.sum_s,
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -191,20 +236,26 @@ class RowLaw:
         starts = {each.first_row: each for each in (*before, *after)}
         return replace(self, regimes=tuple(starts.values()))
 
-    def with_tiles(self, tiles: Mapping[int, float]) -> RowLaw:
-        """The law of a matrix whose kernels from these rows on have narrower tiles.
+    def with_cuts(self, cuts: Mapping[int, Cut]) -> RowLaw:
+        """The law of a matrix that the kernels from these rows on cut into narrower tiles.
 
-        A law is of a class of shapes, measured or published for its common kernel; where the
-        runtime cuts a matrix differently, the products and so the rates are the same. Tiles that
-        are as wide or wider, and rows at which no kernel begins, change nothing.
+        A law is of a class of shapes, measured or published for its common kernel. Tiles that are
+        as wide or wider, and rows at which no kernel begins, change nothing.
         """
-        regimes = tuple(
-            replace(each, tile_rows=tiles[each.first_row])
-            if each.pads and tiles.get(each.first_row, math.inf) < each.tile_rows
-            else each
+        narrower = {
+            each.first_row: cuts[each.first_row]
+            for each in self.regimes
+            if each.pads
+            and each.first_row in cuts
+            and cuts[each.first_row].tile_rows < each.tile_rows
+        }
+        if not narrower:
+            return self
+        regimes = (
+            each.cut(narrower[each.first_row]) if each.first_row in narrower else each
             for each in self.regimes
         )
-        return self if regimes == self.regimes else replace(self, regimes=regimes)
+        return replace(self, regimes=tuple(regimes))
 
     def at_speed(self, share: Quantity) -> RowLaw:
         """The law of the same kernels with every rate multiplied by `share`."""

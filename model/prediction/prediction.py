@@ -1,16 +1,22 @@
 r"""A prediction: throughput and speedup with their intervals, and what the time is spent on.
 
-The estimate is the model at the fitted constants. Its 90 % interval joins two independent
-sources on a log scale, the spread over the draws of the fit and the residual the fit left on
-whole passes:
+The estimate is the model at the fitted constants. Its 90 % interval joins independent sources on a
+log scale, the spread over the draws of the fit, the residual the fit left on whole passes, and of
+rounds of several rows what plain passes do not tell:
 
-.. math:: \sigma^2 = \sigma_{draws}^2 + (\sigma_{residual}\, x)^2,
+.. math:: \sigma^2 = \sigma_{draws}^2 + (\sigma_{residual}\, x)^2 + \sigma_{rows}^2,
           \qquad x = 1 + \sum \log_2 \frac{\text{asked}}{\text{measured}}
 
 x widens the residual; the sum is over rows and context, where they lie beyond what was measured
 (of rows, with every law of the machine). A speedup is a ratio of
 two passes on the same draw, so what the draws share cancels in it; of the residual, which is
-independent from pass to pass at worst, root two times as much remains.
+independent from pass to pass at worst, root two times as much remains:
+
+.. math:: \sigma_S^2 = \sigma_{draws}^2 + 2 (\sigma_{residual}\, x)^2 + \sigma_{rows}^2
+
+:math:`\sigma_{rows}` is 0 of one row, and on a machine whose kernels of several rows were measured,
+since the residual is then of them as well. Elsewhere their rates are others', and engines differ in
+what a round waits for (:mod:`calibrate.validation.several_rows` estimates it).
 """
 
 from __future__ import annotations
@@ -108,8 +114,8 @@ def predict(
     drawn_plain_s = drawn_s if is_plain else baseline.round(target, sampled, context).round_s
     hot = sustained(strategy, target, profile, context=context)
     stretch, warnings = extrapolation(profile, strategy.rows, context, sequences=strategy.batch)
-    residual = profile.header.residual_log * stretch
-    ratio_residual = 0.0 if is_plain else math.sqrt(2.0) * residual
+    residual = residual_log(profile, strategy.rows, stretch)
+    ratio_residual = 0.0 if is_plain else residual_log(profile, strategy.rows, stretch, of=2)
     memory = feasibility(
         strategy.residents(target),
         machine,
@@ -149,6 +155,13 @@ def sustained(
     tokens = strategy.batch * strategy.tokens_per_pass
     hot_s = float(strategy.round(target, machine, context).round_s)
     return tokens / hot_s, strategy.round(target, sampled, context).round_s
+
+
+def residual_log(profile: Profile, rows: int, stretch: float, *, of: int = 1) -> float:
+    """What fits leave on a pass of so many rows, or with `of` 2 on its ratio to another one."""
+    header = profile.header
+    several = header.several_rows_residual_log if rows > 1 else 0.0
+    return math.hypot(math.sqrt(of) * header.residual_log * stretch, several)
 
 
 def interval(estimate: float, drawn: Quantity, residual_log: float) -> tuple[float, float]:

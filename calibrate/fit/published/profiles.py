@@ -46,6 +46,9 @@ EVIDENCE_UNTIL = "2026-11-29T00:00:00Z"
 CONTEXT_MEASURED = 8192
 READS_EXPERTS_ONCE = ("llama.cpp-cuda",)
 """Runtimes whose rows share what they read of an expert, at any number of rows."""
+SEVERAL_ROWS_LOG = 0.1
+"""What rounds of several rows stray on top of plain passes, as studies of them say that were no
+part of any fit (:mod:`calibrate.validation.several_rows`; the tests estimate it anew)."""
 POOLED_RUNS = 20
 """Runs of a chip that count as much as those of all chips for how far its predictions stray."""
 
@@ -114,6 +117,7 @@ def stated_profile(rows: Iterable[PublishedRun], chip: Chip, runtime: str) -> Pr
         activation_bytes=2,
         context_measured=int(max([CONTEXT_MEASURED, *(each.context for each in own)])),
         residual_log=round(residual_log(fit, chip), 4),
+        several_rows_residual_log=SEVERAL_ROWS_LOG,
         laws=law_forms(runtime, chip),
         attention=attention_form(runtime),
         gpu=gpu,

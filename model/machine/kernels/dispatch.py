@@ -8,6 +8,7 @@ says which kernel runs and on which tiles, not how fast: rates belong to a machi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
@@ -19,18 +20,44 @@ from model.machine.kernels.tables import BACK_ENDS, lines_for
 from model.typed_json import record_from_json
 
 ANY_COLUMNS = 2**62
+PARTITION_DEPTH, PARTITION_COLUMNS = 16, 32
+"""Of a threadgroup's tile, by which split K counts."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """A kernel's tile, whether it pads, what a further tile reads again; `rate` prices it."""
+    """A kernel's tile, whether it pads, what a further tile reads again; `rate` prices it.
+
+    `effort` is the time of a product over that in the tile that the rate is of, `busy_columns` the
+    columns that each core needs to be busy, and the partitions those into which it cuts K.
+    """
 
     name: str
     tile_rows: float
     pads: bool
     reread: float
     rate: str
+    effort: float = 1.0
+    busy_columns: float = 0.0
+    least_partitions: int = 1
+    most_partitions: int = 1
+
+    def partial_sums(self, *, depth: int, columns: int) -> int:
+        """Partial sums of each output: the partitions of K, 0 where it is left whole.
+
+        mlx v0.31.2, `steel_gemm_splitk_axpby`, for one tile of rows.
+
+        >>> split = Kernel(name="", tile_rows=16, pads=True, reread=1.0, rate="steel",
+        ...                least_partitions=2, most_partitions=32)
+        >>> [split.partial_sums(depth=depth, columns=4096) for depth in (4096, 11008, 14336)]
+        [2, 8, 8]
+        """
+        if self.most_partitions == 1:
+            return 0
+        wanted = depth // PARTITION_DEPTH // math.ceil(columns / PARTITION_COLUMNS)
+        power = 1 << max(wanted - 1, 0).bit_length()
+        return min(max(self.least_partitions, power), self.most_partitions)
 
 
 @final

@@ -265,9 +265,13 @@ def test_an_unknown_chip_is_refused(changed: dict[str, str]) -> None:
     [
         ("mlx-lm", "mlx 0.32.0", "2026-01", "mlx-0.32"),  # what is stated goes before the date
         ("Rapid-MLX", "0.7.26 / mlx 0.31.2", "2026-09-01", "mlx-0.31"),
-        ("mlx-lm", "", "2026-02-01", "mlx-0.30"),
+        ("mlx-lm", "", "2026-02-01", "mlx-0.29"),
+        ("mlx-lm", "", "2026-02-15", "mlx-0.31"),
+        ("mlx-lm", "", "2024-09", "mlx-0.17"),
+        ("mlx-lm", "mlx 0.30.5", "", "mlx-0.31"),
         ("mlx-lm", "", "2026-03-15", "mlx-0.31"),
-        ("ReDrafter-MLX", "2024-12 (mlx ~0.20)", "2024-12-17", "mlx-0.30"),
+        ("ReDrafter-MLX", "2024-09 (mlx ~0.17)", "2024-12-17", "mlx-0.17"),
+        ("mlx-lm", "mlx 0.20.0", "", "mlx-0.29"),
         ("mlx-lm", "0.31.3, macOS 26.5", "2026-06", "mlx-0.31"),  # mlx-lm's number is not MLX's
         ("mlxcel (MLX core)", "", "2026-07-06", "mlx-0.31"),
         ("mlxcel (MLX core)", "", "2026-07-07", "mlx-0.32"),
@@ -300,7 +304,7 @@ def test_a_run_without_the_wide_kernel_is_one_of_the_release_before() -> None:
     assert runtime_family(published(SPECULATIVE, quote_or_locator="qmv_wide off")) == "mlx-0.31"
     assert runtime_family(published(PLAIN | narrow)) == "mlx-0.32"  # one row has one kernel
     older = published(SPECULATIVE | narrow, runtime_version="mlx 0.30.1")
-    assert runtime_family(older) == "mlx-0.30"
+    assert runtime_family(older) == "mlx-0.29"
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,17 @@ def test_a_profile_survives_writing_and_reading(tmp_path: Path) -> None:
     assert [each.name for each in path.parent.iterdir()] == ["copy.json"]
 
 
+def test_the_width_of_several_rows_is_kept_and_left_out_where_there_is_none() -> None:
+    whole = document()
+    whole.pop("several_rows_residual_log", None)
+    without = profile_from_json(json.dumps(whole), "m3")
+    assert without.header.several_rows_residual_log == 0.0
+    assert "several_rows_residual_log" not in json.loads(profile_to_json(without))
+    stated = json.dumps(whole | {"several_rows_residual_log": 0.1})
+    text = profile_to_json(profile_from_json(stated, "m3"))
+    assert json.loads(text)["several_rows_residual_log"] == 0.1
+
+
 def test_a_profile_without_the_optional_fields_reads_and_writes_as_before() -> None:
     whole = document()
     del whole["gpu"], whole["constants"]["sustained_share"]
@@ -138,6 +149,10 @@ def with_value(value: object, *names: str | int) -> Callable[[dict[str, Any]], o
         (with_value(0, "context_measured"), "p: context_measured: is not possible"),
         (with_value(-0.1, "residual_log"), "p: residual_log: is not possible"),
         (with_value(1e308, "residual_log"), "p: residual_log: is not"),
+        (
+            with_value(-0.1, "several_rows_residual_log"),
+            "p: several_rows_residual_log: is not possible",
+        ),
         (with_value(0, "laws", 0, "rows_measured"), "law affine.wide: was measured at no row"),
         (with_value(0, "attention", "rows_measured"), "law attention: was measured at no row"),
         (with_value(1e308, "laws", 0, "regimes", 0, "tile_rows"), "has a tile below one row or"),

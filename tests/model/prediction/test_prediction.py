@@ -13,7 +13,7 @@ from model.machine.profile import Profile
 from model.machine.profile_file import profile_from_json
 from model.network.sublayers import middle_block
 from model.network.target import load_target
-from model.prediction.prediction import extrapolation, interval, predict
+from model.prediction.prediction import Z_90, extrapolation, interval, predict
 from model.progress.acceptance import Acceptance
 from model.progress.diffusion import BlockProgress
 from model.strategies.base import AbstractStrategy
@@ -110,6 +110,23 @@ def test_more_scatter_in_the_fit_means_a_wider_interval(m3: Profile) -> None:
     assert one is not None
     assert four is not None
     assert four[0] < one[0] < one[1] < four[1]
+
+
+def test_several_rows_have_a_width_of_their_own(m3: Profile) -> None:
+    """In quadrature, once in a rate and once in a speedup; a plain pass has none of it."""
+    own = 0.2
+    wider = replace(m3, header=replace(m3.header, several_rows_residual_log=own))
+
+    def widths(profile: Profile, strategy: AbstractStrategy) -> list[float]:
+        found = predict(strategy, TARGET, profile, context=64)
+        ends = (found.interval_90, found.speedup_interval_90)
+        assert all(ends)
+        return [float(np.log(each[1] / each[0])) / (2 * Z_90) for each in ends if each]
+
+    assert widths(wider, Plain()) == widths(m3, Plain())
+    for strategy in (speculative(2, 0.5), Plain(sequences=4)):
+        for before, after in zip(widths(m3, strategy), widths(wider, strategy), strict=True):
+            assert after == pytest.approx(float(np.hypot(before, own)))
 
 
 def test_an_interval_without_any_scatter_is_the_estimate() -> None:

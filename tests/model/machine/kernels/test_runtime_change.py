@@ -297,7 +297,7 @@ class TestFilesAndRefusals:
     @pytest.mark.parametrize(
         ("profile", "runtime", "line"),
         [
-            (M3, "mlx-0.33", "runtime 'mlx-0.33': is not known; give mlx-0.24"),
+            (M3, "mlx-0.33", "runtime 'mlx-0.33': is not known; give mlx-0.17"),
             (H200, "mlx-0.31", r"has no table of the kernels of mlx-0\.31\.2 \(cuda\); ask for"),
             (
                 replace(M3, header=replace(M3.header, gpu=None)),
