@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
@@ -35,7 +35,7 @@ CHART = "[data-testid=stVegaLiteChart] svg, [data-testid=stVegaLiteChart] canvas
 
 
 @contextmanager
-def served(home: Path) -> Iterator[str]:
+def served(home: Path) -> Generator[str]:
     """The address of a dashboard whose user has this home."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -65,7 +65,7 @@ def _wait_for(address: str, patience_s: float = 60.0) -> None:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
+def browser() -> Generator[Browser]:
     """A headless browser of this machine."""
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=found_browser(), args=list(FLAGS))
