@@ -25,8 +25,9 @@ setup: $(READY)
 demo: $(READY)
 	@$(BIN)/tokroof demo
 
+# A file's tests stay on one core, with what they share.
 test: $(READY)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-browser: $(READY)
 	@$(BIN)/python -m pytest -m browser tests/browser

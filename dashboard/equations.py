@@ -19,12 +19,14 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "model.cost.moe",
         "model.cost.cache_cost",
         "model.cost.pipeline",
+        "model.network.selection",
     ),
     "Strategies": (
         "model.strategies.plain",
         "model.strategies.drafted",
         "model.strategies.speculative",
         "model.strategies.draft_head",
+        "model.strategies.token_tree",
         "model.strategies.block_drafter",
         "model.strategies.layer_skip",
         "model.strategies.prompt_lookup",
@@ -34,11 +36,14 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "model.progress.acceptance",
         "model.progress.skip_curve",
         "model.progress.diffusion",
+        "calibrate.decoding.similarity",
     ),
     "Answers": (
         "model.prediction.prediction",
         "model.prediction.round_costs",
         "model.prediction.break_even",
+        "model.prediction.row_curve",
+        "model.prediction.roofline",
         "model.planners.sublayers",
         "model.planners.diffusion",
     ),
@@ -51,7 +56,14 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "calibrate.fit.published.chip_effects",
         "model.machine.kernels.published_rates",
     ),
-    "Validation": ("calibrate.validation.progress", "calibrate.validation.summary"),
+    "Validation": (
+        "calibrate.published.beams",
+        "calibrate.validation.progress",
+        "calibrate.validation.whole_answer",
+        "calibrate.validation.several_rows",
+        "calibrate.validation.summary",
+        "calibrate.audit.scaling",
+    ),
 }
 """The modules that state an equation, by what it is of."""
 

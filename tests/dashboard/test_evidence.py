@@ -62,7 +62,7 @@ def test_every_number_is_the_command_line_s(
 
 
 def test_groups_part_the_predicted_runs() -> None:
-    settings = EvidenceSettings(where=(("runtime", "mlx-0.30"),), by="model")
+    settings = EvidenceSettings(where=(("runtime", "mlx-0.31"),), by="chip")
     rows = evidence(Selection(), settings).rows
     groups = errors(Selection(), settings).rows
     assert sum(group.runs for group in groups) <= len(rows)

@@ -58,7 +58,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         Selection(), EvidenceSettings(quantity="speedup", where=(("strategy", "ngram"),))
     ),
     "errors by group": lambda: errors(
-        Selection(), EvidenceSettings(where=(("runtime", "mlx-0.30"),), by="model")
+        Selection(), EvidenceSettings(where=(("runtime", "mlx-0.31"),), by="model")
     ),
     "layer-skip": lambda: layer_skip(Selection(), SkipSettings()),
     "layer-skip, measured": lambda: layer_skip(

@@ -54,8 +54,8 @@ BATCHED = {
 @pytest.mark.parametrize(
     ("runtime", "count", "median", "p90"),
     [
-        ("mlx-0.32", 411, 0.055, 0.152),
-        (LLAMA_CPP, 243, 0.045, 0.152),
+        ("mlx-0.32", 416, 0.053, 0.153),
+        (LLAMA_CPP, 244, 0.045, 0.152),
         ("mlx-0.32-cuda", 17, 0.05, 0.21),
         ("llama.cpp-cuda", 49, 0.04, 0.09),
     ],
@@ -99,7 +99,7 @@ def test_batches_of_llama_cpp(profile: str, learned_from: bool, median: float, p
 
 
 @pytest.mark.parametrize(
-    ("runtime", "median", "p90"), [("mlx-0.32", 0.11, 0.30), (LLAMA_CPP, 0.12, 0.35)]
+    ("runtime", "median", "p90"), [("mlx-0.32", 0.095, 0.23), (LLAMA_CPP, 0.12, 0.36)]
 )
 def test_chips_that_are_known_by_their_data_sheet(runtime: str, median: float, p90: float) -> None:
     errors = relative(np.array([error for error, _ in errors_of_chips(runtime)]))
@@ -117,14 +117,14 @@ def test_the_readme_says_what_make_profiles_prints(runtime: str) -> None:
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_nine_of_ten_runs_of_a_chip_left_out_are_in_the_interval(runtime: str) -> None:
     held = np.mean([inside for _, inside in errors_of_chips(runtime)])
-    assert 0.85 <= held <= 0.95
+    assert 0.85 <= held <= 0.96
 
 
 @pytest.mark.parametrize(("chip", "runtime"), NAMES)
 def test_every_chip_has_a_profile_of_modest_size(chip: Chip, runtime: str) -> None:
     name = profile_name(chip, runtime)
     assert name in packaged_profile_names()
-    assert len(packaged_profile_text(name)) < 37_000
+    assert len(packaged_profile_text(name)) < 38_000
     profile = named_profile(name)
     fitted = {each.run_id for each in learned(runtime) if each.chip.label == chip.label}
     assert {sample["id"] for sample in profile.samples} == fitted

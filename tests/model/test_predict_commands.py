@@ -123,7 +123,7 @@ def test_text_answers_are_readable(capsys: pytest.CaptureFixture[str]) -> None:
     assert "best: k=2" in capsys.readouterr().out
     alone = ["break-even", *PAIR, "--acceptance", "0.7", "--draft-length", "4"]
     assert tokroof.main(alone) == 0
-    assert capsys.readouterr().out.endswith(" (0.93-1.53), cannot tell\n")
+    assert " (0.93-1.53), cannot tell\n" in capsys.readouterr().out
     assert tokroof.main(["machines", "m3-10core-16gb"]) == 0
     assert "affine.wide.1.flops_per_s" in capsys.readouterr().out
 

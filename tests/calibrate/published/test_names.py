@@ -39,7 +39,7 @@ def test_a_name_and_a_quantization_are_a_checkpoint() -> None:
 @pytest.mark.parametrize(
     ("chip", "quant", "gigabytes"),
     [
-        ("M5 Max", "4bit", 10.95),
+        ("M5 Max", "4bit, MLP 8bit", 10.95),
         ("M3 Ultra", "4bit", 6.70),
         ("M5 Max", "8-bit FFN mix", 10.95),
         ("M5 Max", "4-bit FFN mix", 6.70),

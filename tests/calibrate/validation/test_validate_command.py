@@ -117,7 +117,7 @@ def test_bad_options_are_one_line(
         ("id,chip\nR1,M3\n", "row 1: has no column runtime"),
         ("PK\x03\x04\n", "row 1: has no column id"),
         ('{"target_model": "llama"}\n', "row 1: has no column id"),
-        ("", "holds no plain or speculative run"),
+        ("", "holds no run that can be predicted"),
     ],
 )
 def test_a_file_of_something_else_is_one_line(
