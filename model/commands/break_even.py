@@ -11,6 +11,7 @@ from dataclasses import asdict
 from model.commands import break_even_progress, machine_options, network_options
 from model.commands import options as shared
 from model.commands.break_even_answer import BreakEvenRow, Solved, solve
+from model.commands.heading import named
 from model.commands.prediction_text import span
 from model.commands.table import table
 
@@ -58,9 +59,8 @@ def execute(options: argparse.Namespace) -> int:
     if choice.note:
         print(choice.note, file=sys.stderr)
     print(
-        f"{target.architecture.name} {target.weight_format.name} drafted by "
-        f"{draft.architecture.name} {draft.weight_format.name} on {machine.chip} "
-        f"({machine.runtime}), {context:g} tokens of context"
+        f"{named(target)} drafted by {named(draft)} on {machine.chip} ({machine.runtime}), "
+        f"{context:g} tokens of context"
     )
     print(as_text(found.rows))
     if found.map:

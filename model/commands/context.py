@@ -11,6 +11,7 @@ from typing import final
 from model.commands import options as shared
 from model.commands import predict as predict_command
 from model.commands.answer import Answer, answer
+from model.commands.heading import about_json, about_text
 from model.commands.prediction_text import label, number
 from model.commands.strategy_builders import Answerable
 from model.commands.table import table
@@ -121,20 +122,14 @@ def execute(options: argparse.Namespace) -> int:
     machine = choice.profile.machine
     if options.json:
         document = {
-            "target": target.architecture.name,
-            "format": target.weight_format.name,
-            "machine": machine.name,
-            "runtime": machine.runtime,
+            **about_json(target, machine),
             "strategies": [as_json(each) for each in found.followed],
         }
         print(json.dumps(document, indent=2))
         return 0
     if choice.note:
         print(choice.note, file=sys.stderr)
-    print(
-        f"{target.architecture.name} {target.weight_format.name} on {machine.chip} "
-        f"({machine.runtime}): tokens per second by tokens of context"
-    )
+    print(f"{about_text(target, machine)}: tokens per second by tokens of context")
     header = ["context", *(each.label for each in found.followed)]
     contexts = sorted({context for each in found.followed for context in each.contexts})
     by_context = [dict(zip(f.contexts, f.predictions, strict=True)) for f in found.followed]

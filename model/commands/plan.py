@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from model.commands import plan_options
+from model.commands.heading import about_json, about_text
 from model.commands.planned import Asked, asked, diffusion_plan, skip_plan
 from model.commands.table import table
 from model.errors import InputError
@@ -31,10 +32,7 @@ def execute(options: argparse.Namespace) -> int:
     rows, text = PLANS[options.trick](options, about)
     if options.json:
         document = {
-            "target": target.architecture.name,
-            "format": target.weight_format.name,
-            "machine": machine.name,
-            "runtime": machine.runtime,
+            **about_json(target, machine),
             "context": context,
             "trick": options.trick,
             "plan": rows,
@@ -43,10 +41,7 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     if choice.note:
         print(choice.note, file=sys.stderr)
-    print(
-        f"{options.trick} of {target.architecture.name} {target.weight_format.name} on "
-        f"{machine.chip} ({machine.runtime}), {context:g} tokens of context"
-    )
+    print(f"{options.trick} of {about_text(target, machine)}, {context:g} tokens of context")
     print(text)
     return 0
 

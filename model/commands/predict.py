@@ -11,6 +11,7 @@ from typing import Any
 from model.commands import machine_options, network_options, strategy_options
 from model.commands import options as shared
 from model.commands.answer import answer
+from model.commands.heading import about_json, about_text
 from model.commands.prediction_json import as_json, need_json, progress_json
 from model.commands.prediction_text import (
     need_lines,
@@ -42,10 +43,7 @@ def execute(options: argparse.Namespace) -> int:
     profile, machine = choice.profile, choice.profile.machine
     if options.json:
         document: dict[str, Any] = {
-            "target": target.architecture.name,
-            "format": target.weight_format.name,
-            "machine": machine.name,
-            "runtime": machine.runtime,
+            **about_json(target, machine),
             "context": context,
             "kv_format": options.kv_format,
             "predictions": [
@@ -64,8 +62,7 @@ def execute(options: argparse.Namespace) -> int:
     if choice.note:
         print(choice.note, file=sys.stderr)
     print(
-        f"{target.architecture.name} {target.weight_format.name} on {machine.chip} "
-        f"({machine.runtime}), {context:g} tokens of context"
+        f"{about_text(target, machine)}, {context:g} tokens of context"
         + ("" if options.kv_format is None else f", cache in {options.kv_format}")
     )
     lines = [*prediction_lines(found.predictions), f"constants: {profile.origin.label}"]

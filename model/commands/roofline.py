@@ -10,6 +10,7 @@ from typing import final
 
 from model.commands import predict
 from model.commands.answer import Answer, answer
+from model.commands.heading import about_json, about_text
 from model.commands.prediction_text import label
 from model.commands.table import table
 from model.prediction.roofline import PassPoint, Roof, pass_point, roofs
@@ -98,10 +99,7 @@ def execute(options: argparse.Namespace) -> int:
     machine = choice.profile.machine
     if options.json:
         document = {
-            "target": target.architecture.name,
-            "format": target.weight_format.name,
-            "machine": machine.name,
-            "runtime": machine.runtime,
+            **about_json(target, machine),
             "context": found.answer.context,
             "roofs": [asdict(each) for each in found.roofs],
             "path": [asdict(each) for each in found.path],
@@ -114,10 +112,7 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     if choice.note:
         print(choice.note, file=sys.stderr)
-    print(
-        f"{target.architecture.name} {target.weight_format.name} on {machine.chip} "
-        f"({machine.runtime}), {found.answer.context:g} tokens of context"
-    )
+    print(f"{about_text(target, machine)}, {found.answer.context:g} tokens of context")
     print(roofs_text(found.roofs))
     print(points_text(found.points))
     return 0
