@@ -15,6 +15,7 @@ from typing import final
 import numpy as np
 
 from calibrate.environment import Environment
+from calibrate.known_plans import alone
 from calibrate.run_record import Run
 from calibrate.run_strategy import PREDICTED, strategy_of
 from model.cost.forward import Bound
@@ -24,6 +25,7 @@ from model.prediction.prediction import TIE, Prediction, predict
 
 THROUGHPUT = "tokens_per_s"
 SPEEDUP = "speedup"
+KNOWN_PLANS = "nearly all rounds found attention planned by an earlier run"
 
 
 @final
@@ -86,14 +88,25 @@ class Group:
 
 
 def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
-    """Throughput of every run, and speedup of every strategy run that has its plain run."""
-    listed = [run for run in runs if run.strategy in PREDICTED]
+    """Throughput of every run, and speedup of every strategy run that has its plain run.
+
+    A run is predicted as if it were alone in its process: rounds that found what an earlier run
+    had planned are left out (:mod:`calibrate.known_plans`).
+    """
+    made = tuple(runs)
+    without_plans = {run.id: own for run, own in zip(made, alone(made), strict=True)}
+    listed = [run for run in made if run.strategy in PREDICTED]
     # The last plain run before a strategy run shares its conditions; failing that, the next one.
     plain = {baseline_key(run): run for run in reversed(listed) if run.strategy == "plain"}
     comparisons: list[Comparison] = []
     for run in listed:
         if run.strategy == "plain":
             plain[baseline_key(run)] = run
+        own_run = without_plans[run.id]
+        if own_run is None:
+            comparisons.append(comparison(run, THROUGHPUT, None, (None, None), None, KNOWN_PLANS))
+            continue
+        run = own_run
         prediction, refused = attempt(run, profile)
         speed, gain = (None, None), (None, None)
         if prediction is not None:
@@ -135,7 +148,7 @@ def predict_run(run: Run, profile: Profile) -> Prediction:
 def comparison(
     run: Run,
     quantity: str,
-    measured: float,
+    measured: float | None,
     predicted: tuple[float | None, tuple[float, float] | None],
     prediction: Prediction | None,
     refused: str | None,

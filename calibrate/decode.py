@@ -27,13 +27,12 @@ from calibrate.environment import read_environment
 from calibrate.kernels import resident
 from calibrate.networks import Network
 from calibrate.run_record import Run
-from calibrate.run_settings import Settings
+from calibrate.run_settings import WARM_ROUNDS, Settings
 from calibrate.timing import Clock
 
 Progress: TypeAlias = Callable[[int, int], None]
 
 WARM_PROMPT_TOKENS = 8
-WARM_ROUNDS = 2
 LEAST_ROUNDS = 8
 """Rounds that a run with a time limit has at least."""
 

@@ -17,6 +17,8 @@ STRATEGIES = (
 )
 DRAFTED = ("speculative", "layer-skip", "prompt-lookup")
 """Strategies whose rounds guess and verify."""
+WARM_ROUNDS = 2
+"""Rounds of each loop that run before the clock starts."""
 
 MOST_CANVAS = 4096
 MOST_NGRAM = 16

@@ -10,26 +10,11 @@ rounds of k come out at :math:`(1 - \alpha^{k+1}) / (1 - \alpha)`
 
 from __future__ import annotations
 
-import random
 from typing import final
 
 import mlx.core as mx
 
-
-@final
-class Coin:
-    """Draws how many of a round's draft tokens are accepted; equal seeds draw equal rounds."""
-
-    def __init__(self, acceptance: float, seed: int) -> None:
-        self._acceptance = acceptance
-        self._random = random.Random(seed)
-
-    def accepted(self, drafted: int) -> int:
-        """Accepted draft tokens of a round, before the first that is not."""
-        count = 0
-        while count < drafted and self._random.random() < self._acceptance:
-            count += 1
-        return count
+from calibrate.coin import Coin
 
 
 @final

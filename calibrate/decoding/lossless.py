@@ -40,6 +40,9 @@ def divergence(run: Run, plain: Run, target: Network, prompt: Sequence[int]) -> 
     if place is None or run.matches_plain is None:
         return None
     text = [*prompt, *plain.output[:place]]
+    if run.context_filled:
+        # Of random keys and values there is no text that could be read again.
+        return f"{run.settings.text}: differs from plain at token {place}"
     gap = logit_gap(target, text, plain.output[place], run.output[place])
     return (
         f"{run.settings.text}: differs from plain at token {place}, where the logits of the two "

@@ -20,7 +20,7 @@ import mlx.core as mx
 from mlx_lm.generate import generation_stream
 from mlx_lm.models.cache import trim_prompt_cache
 
-from calibrate.decoding.coin import Coin
+from calibrate.coin import Coin
 from calibrate.decoding.start import Start
 from calibrate.decoding.streams import Arrivals
 from calibrate.networks import Network

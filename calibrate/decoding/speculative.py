@@ -12,7 +12,8 @@ import contextlib
 
 from mlx_lm.generate import speculative_generate_step
 
-from calibrate.decoding.coin import Coin, CoinSampler
+from calibrate.coin import Coin
+from calibrate.decoding.coin import CoinSampler
 from calibrate.decoding.start import Start
 from calibrate.decoding.streams import Arrivals, Loop
 from calibrate.networks import Network

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrate.environment import Environment
 from calibrate.fit.bootstrap import DRAWS
+from calibrate.fit.experts import fit_experts
 from calibrate.fit.laws import fit_attention, fit_laws, reference_jitter_s
 from calibrate.fit.overheads import PASS_PROBES, fit_overheads
 from calibrate.fit.pass_timings import DIMENSIONS, PASS_MODES
@@ -54,8 +55,10 @@ def fit_profile(
     kernel = kernel_constant(samples)
     jitter_s = reference_jitter_s(samples)
     laws = fit_laws(samples, kernel.value, jitter_s)
+    experts, of_experts = fit_experts(samples, kernel.value, jitter_s)
+    laws += experts
     attention = fit_attention(samples, kernel.value, jitter_s, activation_bytes)
-    known = {"kernel_s": kernel}
+    known = {"kernel_s": kernel} | of_experts
     for law in (*laws, attention):
         known |= law.constants
     header = Header(

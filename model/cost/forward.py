@@ -91,19 +91,21 @@ def forward_pass(
     context: Quantity,
     sequences: int = 1,
     head_rows: Quantity | None = None,
+    new_shapes: float = 1.0,
 ) -> PassCost:
     """Price one pass of `rows` tokens of each of `sequences` with `context` tokens in each cache.
 
     Weights are read once for all sequences, a cache once for its own. Of `head_rows` tokens of
-    each sequence logits are made, of all of them if left out.
+    each sequence logits are made, of all of them if left out. `new_shapes` is the share of such
+    passes that meet rows and context which no pass before had (`Host.reshape_s`).
 
     Raises:
         InputError: the machine has no row law for one of the checkpoint's weight formats.
     """
     logits = rows if head_rows is None else head_rows
     if isinstance(rows, int) and isinstance(logits, int) and isinstance(context, int | float):
-        return _kept_forward_pass(checkpoint, machine, rows, context, sequences, logits)
-    return _forward_pass(checkpoint, machine, rows, context, sequences, logits)
+        return _kept_forward_pass(checkpoint, machine, rows, context, sequences, logits, new_shapes)
+    return _forward_pass(checkpoint, machine, rows, context, sequences, logits, new_shapes)
 
 
 def _forward_pass(
@@ -113,13 +115,14 @@ def _forward_pass(
     context: Quantity,
     sequences: int,
     head_rows: Quantity,
+    new_shapes: float,
 ) -> PassCost:
     of_batch = in_batch(checkpoint) if sequences > 1 else checkpoint
-    bare = cacheless_pass(of_batch, machine, rows * sequences, head_rows * sequences)
+    bare = cacheless_pass(of_batch, machine, rows * sequences, head_rows * sequences, sequences)
     caches = cache_times(checkpoint, machine, rows=rows, context=context, sequences=sequences)
     # Several sequences of one row each are no new shape for attention; several rows are.
     several: Quantity = np.greater(rows, 1).astype(float)
-    reshape_s = machine.host.reshape_s * several
+    reshape_s = new_shapes * machine.host.reshape_s * several
     kv_s: Quantity = 0.0
     beyond_s: Quantity = 0.0
     lower_s, upper_s = bare.lower_s, bare.upper_s
@@ -145,30 +148,45 @@ _kept_forward_pass = lru_cache(maxsize=512)(_forward_pass)
 
 
 def cacheless_pass(
-    checkpoint: Checkpoint, machine: Machine, rows: Quantity, head_rows: Quantity | None = None
+    checkpoint: Checkpoint,
+    machine: Machine,
+    rows: Quantity,
+    head_rows: Quantity | None = None,
+    sequences: int = 1,
 ) -> PassCost:
-    """A pass without its caches: the same at every context, so it is kept for whole rows."""
+    """A pass without its caches: the same at every context, so it is kept for whole rows.
+
+    Both kinds of rows are those of all `sequences` together.
+    """
     logits = rows if head_rows is None else head_rows
     if isinstance(rows, int) and isinstance(logits, int):
-        return _kept_pass(checkpoint, machine, rows, logits)
-    return _cacheless_pass(checkpoint, machine, rows, logits)
+        return _kept_pass(checkpoint, machine, rows, logits, sequences)
+    return _cacheless_pass(checkpoint, machine, rows, logits, sequences)
 
 
 def _cacheless_pass(
-    checkpoint: Checkpoint, machine: Machine, rows: Quantity, head_rows: Quantity
+    checkpoint: Checkpoint,
+    machine: Machine,
+    rows: Quantity,
+    head_rows: Quantity,
+    sequences: int,
 ) -> PassCost:
     architecture, device, host = checkpoint.architecture, machine.device, machine.host
-    head = siblings_time(machine, checkpoint.head_siblings, checkpoint.head_formats, head_rows)
+    head = siblings_time(
+        machine, checkpoint.head_siblings, checkpoint.head_formats, head_rows, sequences
+    )
     weights: list[tuple[int, ProductTime]] = [(1, head)]
     weights += [
-        (1, siblings_time(machine, each, checkpoint.entry_formats, rows))
+        (1, siblings_time(machine, each, checkpoint.entry_formats, rows, sequences))
         for each in architecture.entry
     ]
     kernels = len(weights)
     special_s: Quantity = 0.0
     for layer, repeats, formats in checkpoint.layer_kinds:
         count = architecture.loops * repeats
-        products = [siblings_time(machine, each, formats, rows) for each in layer.siblings]
+        products = [
+            siblings_time(machine, each, formats, rows, sequences) for each in layer.siblings
+        ]
         if layer.experts is not None:
             products += experts_times(machine, layer.experts, formats, rows)
         weights += [(count, time) for time in products]

@@ -58,7 +58,7 @@ def unique_experts(experts: Experts, rows: Quantity) -> Quantity:
     if share == 1.0:
         return experts.top_k + 0.0 * rows
     if share - chance < EQUAL_SHARE:
-        return experts.num_experts * (1.0 - (1.0 - chance) ** rows)
+        return distinct_by_chance(experts.num_experts, experts.top_k, rows)
     strength = (1.0 - share) / (share - chance)
     spared = strength * (1.0 - chance)
     log_unseen = (
@@ -67,6 +67,11 @@ def unique_experts(experts: Experts, rows: Quantity) -> Quantity:
         - (math.lgamma(spared) - math.lgamma(strength))
     )
     return experts.num_experts * -np.expm1(log_unseen)
+
+
+def distinct_by_chance(num_experts: Quantity, top_k: Quantity, rows: Quantity) -> Quantity:
+    """Expected number of different experts where all are as popular; arrays broadcast."""
+    return num_experts * (1.0 - (1.0 - top_k / num_experts) ** rows)
 
 
 @lru_cache(maxsize=64)

@@ -18,9 +18,16 @@ from model.units import Quantity
 
 
 def siblings_time(
-    machine: Machine, siblings: Siblings, formats: Formats, rows: Quantity
+    machine: Machine,
+    siblings: Siblings,
+    formats: Formats,
+    rows: Quantity,
+    sequences: int = 1,
 ) -> ProductTime:
-    """Price matrices that read the same input as one product of all their columns."""
+    """Price matrices that read the same input as one product of all their columns.
+
+    `rows` are those of all `sequences` together.
+    """
     matrices, columns = siblings.matrices, siblings.columns
     depth = matrices[0].depth
     read_bytes = sum(
@@ -32,7 +39,42 @@ def siblings_time(
         columns=columns,
         widest=max(each.columns for each in matrices),
     )
-    return law.time(Product(read_bytes=read_bytes, depth=depth, columns=columns), rows)
+    product = Product(read_bytes=read_bytes, depth=depth, columns=columns)
+    tiled_from = machine.tiled_apart_from(formats[matrices[0].name]) if sequences > 1 else None
+    if tiled_from is None:
+        return law.time(product, rows)
+    return apart_time(law, product, rows, sequences, tiled_from)
+
+
+def apart_time(
+    law: RowLaw, product: Product, rows: Quantity, sequences: int, tiled_from: int
+) -> ProductTime:
+    r"""A product whose sequences do not share tiles, from `tiled_from` rows of all together on.
+
+    Each of the B sequences then walks the weights in tiles of its own, all at once:
+
+    .. math:: t = t_{tiled}(B W, K, B N;\, M / B)
+
+    so that narrow matrices fill the device better, and 16 sequences of one row cost sixteen
+    tiles of which each has one row in use. Below, a row costs what it costs anyway.
+    Source: mlx 0.32, `cuda/quantized/quantized.cpp` and `qmm_sm80.cu`, where sequences are the
+    third dimension of the launch. Derived, not fitted; what the last-level cache saves of the
+    repeated reading is not known.
+    """
+    together = law.time(product, rows)
+    whole = Product(
+        read_bytes=sequences * product.read_bytes,
+        depth=product.depth,
+        columns=sequences * product.columns,
+    )
+    each = np.ceil(np.divide(rows, sequences))
+    apart = law.time(whole, np.maximum(each, tiled_from))
+    tiled = np.greater_equal(rows, tiled_from)
+    return ProductTime(
+        memory_s=np.where(tiled, apart.memory_s, together.memory_s),
+        arithmetic_s=np.where(tiled, apart.arithmetic_s, together.arithmetic_s),
+        total_s=np.where(tiled, apart.total_s, together.total_s),
+    )
 
 
 def experts_times(
@@ -40,8 +82,9 @@ def experts_times(
 ) -> list[ProductTime]:
     """Price a router and its routed experts: bytes of the distinct ones, arithmetic of all pairs.
 
-    Every (row, expert) pair is a product of one row, whatever the regimes of dense matrices,
-    until the runtime groups the pairs of an expert into tiles.
+    Gathered experts have a law of their own where they were measured. Elsewhere every (row,
+    expert) pair is a product of one row, whatever the regimes of dense matrices, until the
+    runtime groups the pairs of an expert into tiles.
     """
     router = Siblings(name="router", matrices=(experts.router,))
     times = [siblings_time(machine, router, formats, rows)]
@@ -55,9 +98,14 @@ def experts_times(
         law = machine.experts_law(stored_as, depth=depth, columns=columns)
         read_bytes = stored_as.matrix_bytes(columns, depth)
         one = Product(read_bytes=read_bytes, depth=depth, columns=columns)
-        pair = law.time(one, 1)
-        memory_s, arithmetic_s = distinct * pair.memory_s, pairs * pair.arithmetic_s
-        if machine.grouping is not None:
+        gathered = machine.gathered_law(stored_as)
+        if gathered is not None:
+            together = gathered.time(one, pairs)
+            memory_s, arithmetic_s = distinct * together.memory_s, together.arithmetic_s
+        else:
+            pair = law.time(one, 1)
+            memory_s, arithmetic_s = distinct * pair.memory_s, pairs * pair.arithmetic_s
+        if gathered is None and machine.grouping is not None:
             slots_s = grouped_arithmetic_s(law, one, machine.grouping, pairs / distinct)
             grouped = machine.grouping.groups(
                 pairs=pairs, num_experts=experts.num_experts, rows=rows

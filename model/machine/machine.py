@@ -157,6 +157,11 @@ class Machine:
         """
         return _experts_law(self, weight_format, depth, columns)
 
+    def gathered_law(self, weight_format: WeightFormat) -> RowLaw | None:
+        """The law of gathered experts, whose rows are pairs; None where they were not measured."""
+        keys = ((key, Shape.EXPERT) for key in format_keys(weight_format))
+        return next((self.laws[key] for key in keys if key in self.laws), None)
+
     def attention_law(self, *, query_heads_per_kv_head: int, head_dim: int) -> RowLaw:
         """The law of attention for these heads.
 
@@ -164,6 +169,12 @@ class Machine:
         what follows is then priced by the law's next kernel. Other runtimes: `attention` itself.
         """
         return _attention_law(self, query_heads_per_kv_head, head_dim)
+
+    def tiled_apart_from(self, weight_format: WeightFormat) -> int | None:
+        """Rows of a batch from which its sequences are tiled apart; None where they share tiles."""
+        return (
+            None if self.dispatch is None else self.dispatch.tiled_apart_from(weight_format.family)
+        )
 
     def sustained(self) -> Machine | None:
         """This machine after minutes of work; None where nobody says what remains.
@@ -228,9 +239,9 @@ def _cuts(machine: Machine, dispatch: Dispatch, depth: int, columns: int) -> dic
 
 @lru_cache(maxsize=1024)
 def _experts_law(machine: Machine, weight_format: WeightFormat, depth: int, columns: int) -> RowLaw:
-    for key in format_keys(weight_format):
-        if (key, Shape.EXPERT) in machine.laws:
-            return machine.laws[key, Shape.EXPERT]
+    gathered = machine.gathered_law(weight_format)
+    if gathered is not None:
+        return gathered
     return _measured_law(machine, weight_format, STAND_INS[shape_of(depth=depth, columns=columns)])
 
 

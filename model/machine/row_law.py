@@ -60,7 +60,7 @@ class Shape(StrEnum):
     TALL = "tall"
     HEAD = "head"
     EXPERT = "expert"
-    """A product of gathered experts, whatever their shape: its law prices one pair at one row."""
+    """Gathered experts, whatever their shape; rows of its law are pairs of a row and an expert."""
 
 
 SUM_BYTES = 4.0

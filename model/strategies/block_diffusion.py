@@ -125,5 +125,14 @@ class BlockDiffusion(AbstractStrategy):
             # Without a cache every row attends to every row of the same pass.
             scalar = isinstance(context, int | float)
             rows = past = math.ceil(context) + canvas if scalar else np.ceil(context) + canvas
-        cost = forward_pass(target, machine, rows=rows, context=past)
+        cost = forward_pass(target, machine, rows=rows, context=past, new_shapes=self.new_shapes)
         return drafted_round([], cost, machine)
+
+    @property
+    def new_shapes(self) -> float:
+        """The share of passes that meet rows and context of which none had been before.
+
+        All passes of a block have the same, and on a fixed canvas all passes of the answer.
+        """
+        blocks = self.blocks if self.canvas_tokens is not None and not self.cached else 1
+        return 1.0 / max(1.0, blocks * self.progress.passes_per_block)

@@ -139,6 +139,11 @@ class Dispatch:
         """
         return _kernels(self, family, depth, columns)
 
+    def tiled_apart_from(self, family: str) -> int | None:
+        """Rows of a batch from which its sequences are tiled apart; None where they share."""
+        table: dict[str, int] = kernel_data(self.back_end).get("tiled_apart_from", {})
+        return table.get(family)
+
     @property
     def limits(self) -> Limits | None:
         """The rows from which quantized products are tiled, where their size matters."""

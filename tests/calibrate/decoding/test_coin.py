@@ -8,8 +8,9 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from calibrate.coin import Coin
 from calibrate.decode import Pace, decode, speculation
-from calibrate.decoding.coin import Coin, overruled
+from calibrate.decoding.coin import overruled
 from calibrate.decoding.loops import arm
 from calibrate.decoding.start import Start
 from calibrate.networks import Network

@@ -84,7 +84,10 @@ class TestExpertsLaw:
         assert both.law(FOUR_BITS, depth=2048, columns=768) is dense
 
     def test_dense_laws_stand_in(self) -> None:
-        assert H200.experts_law(FOUR_BITS, depth=2048, columns=768) is H200.laws["4bit", Shape.TALL]
+        dense = {key: law for key, law in H200.laws.items() if key[1] is not Shape.EXPERT}
+        bare = replace(H200, laws=dense)
+        assert bare.experts_law(FOUR_BITS, depth=2048, columns=768) is dense["4bit", Shape.TALL]
+        assert H200.experts_law(FOUR_BITS, depth=2048, columns=768) not in dense.values()
 
     def test_grouping_is_of_the_back_end(self) -> None:
         assert M3.grouping is not None
