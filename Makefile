@@ -14,7 +14,7 @@ help:
 	@echo 'make test       run the tests, the doctests and the examples of the README'
 	@echo 'make test-browser  use the dashboard in a real browser (Chromium or Chrome must be installed)'
 	@echo 'make lint       check style, format and types'
-	@echo 'make bench      time the things that must be quick'
+	@echo 'make bench      time the things that must be quick, the last of them in a browser'
 	@echo 'make profiles   fit the machine profiles of Apple chips to the shipped runs of others'
 	@echo 'make lock       choose new versions for requirements.lock (needs uv)'
 	@echo 'make clean      remove all that make and the tools have made'
@@ -41,6 +41,7 @@ lint: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m tests.benchmark
+	@$(BIN)/python -m tests.browser.benchmark
 
 dashboard: $(READY)
 	@$(BIN)/tokroof dashboard

@@ -14,13 +14,29 @@ def show(figure: Figure) -> None:
     """Draw a figure, with its data, its command and its cautions below it."""
     st.markdown(figure.sentence)
     if figure.chart is not None:
-        st.altair_chart(figure.chart, alt=figure.alternative, key=f"chart-{figure.name}")
+        st.vega_lite_chart(  # pyright: ignore[reportUnknownMemberType]
+            # Tests hold every chart to the schema; to check it again takes longer than to draw it.
+            spec=figure.chart.to_dict(validate=False),
+            alt=figure.alternative,
+            key=f"chart-{figure.name}",
+        )
     st.caption(figure.reading)
     if figure.where:
         st.caption(literally(figure.where))
     for caution in figure.cautions:
         st.caption(f":material/info: {literally(caution)}")
-    with st.expander("Data, picture and command"):
+    _to_keep(figure)
+
+
+@st.fragment
+def _to_keep(figure: Figure) -> None:
+    """The data, the picture and the call: made when they are opened, as most never are."""
+    expander = st.expander(
+        "Data, picture and command", key=f"keep-{figure.name}", on_change="rerun"
+    )
+    if not expander.open:
+        return
+    with expander:
         st.caption("This call prints the same numbers:")
         st.code(figure.command.text, language="bash", wrap_lines=True)
         for column, (kind, (mime, made)) in zip(st.columns(4), KINDS.items(), strict=True):

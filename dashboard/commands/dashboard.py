@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from model.commands.options import whole_number
@@ -38,8 +39,19 @@ def execute(options: argparse.Namespace) -> int:
     check_port(port)
     from streamlit.web import cli  # half a second, which a wrong port need not wait for
 
+    prepare()
     cli.main(["run", str(APP), *server_options(port, options.no_browser)], standalone_mode=False)
     return 0
+
+
+def prepare() -> None:
+    """Load the model and answer the first question, so that the first page need not wait for it."""
+    from dashboard.figures.which_trick import which_trick
+    from dashboard.selection import Selection
+
+    # What is wrong with a profile of one's own is said on the page, beside a choice of others.
+    with suppress(InputError):
+        which_trick(Selection())
 
 
 def server_options(port: int, no_browser: bool) -> list[str]:

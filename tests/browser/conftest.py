@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import BrowserContext, Page
 
-from tests.browser.driving import browser as started_browser
-from tests.browser.driving import served
+from tests.browser.driving import browser, served
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("home")) as found:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of the server's user, who has never calibrated."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="session")
+def address(home: Path) -> Generator[str]:
+    with served(home) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with started_browser() as started:
-        yield started
+def context() -> Generator[BrowserContext]:
+    """A person's browser: what it has fetched once, it keeps."""
+    with browser() as started:
+        yield started.new_context()
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(context: BrowserContext) -> Generator[Page]:
     """A page of which nothing is wrong in the console when the test is over."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
     opened = context.new_page()
+    opened.set_viewport_size({"width": 1280, "height": 900})
     complaints: list[str] = []
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on(
@@ -41,6 +42,6 @@ def page(browser: Browser) -> Iterator[Page]:
         lambda message: complaints.append(message.text) if message.type == "error" else None,
     )
     yield opened
-    context.close()
+    opened.close()
     # Streamlit looks for its server below the address of a view first, and then where it is.
     assert [each for each in complaints if "404" not in each] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import socket
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -31,7 +32,17 @@ FLAGS = (
 MAC_BROWSER = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 PATIENCE_MS = 60_000
 ANSWER = "[data-testid=stMain] [data-testid=stMarkdown] p"
-CHART = "[data-testid=stVegaLiteChart] svg, [data-testid=stVegaLiteChart] canvas"
+MESSAGE = "[data-testid=stMain] [data-testid=stAlert]"
+TRACEBACK = "[data-testid=stException]"
+SETTLED = """() => {
+  const app = document.querySelector("[data-testid=stApp]");
+  const main = document.querySelector("[data-testid=stMain]");
+  if (!main || app.dataset.testScriptState !== "notRunning") return false;
+  if (!main.querySelector("[data-testid=stMarkdown], [data-testid=stAlert]")) return false;
+  const charts = [...main.querySelectorAll("[data-testid=stVegaLiteChart]")];
+  return charts.every((chart) => chart.querySelector("svg, canvas"));
+}"""
+"""The script has run, something is said, and every picture is drawn."""
 
 
 @contextmanager
@@ -89,10 +100,48 @@ def found_browser() -> str:
     raise FileNotFoundError(f"no browser: install one of {', '.join(BROWSERS)}")
 
 
+def views() -> dict[str, str]:
+    """The title of every view of the dashboard, by its path in the address."""
+    found = [
+        (Path(file).stem, title)
+        for section in _sections().values()
+        for file, title in section.items()
+    ]
+    return {"" if index == 0 else path: title for index, (path, title) in enumerate(found)}
+
+
+def section_of(title: str) -> str:
+    """The section of the navigation in which a view is."""
+    return next(name for name, section in _sections().items() if title in section.values())
+
+
+def _sections() -> dict[str, dict[str, str]]:
+    """The list of views as app.py has it; to import that file would be to run it."""
+    tree = ast.parse((ROOT / "dashboard" / "app.py").read_text())
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "VIEWS":
+            return ast.literal_eval(statement.value)
+    raise LookupError("app.py has no VIEWS")
+
+
+def opened(page: Page, address: str) -> Page:
+    """The page, when it shows all that is at the address."""
+    page.goto(address, wait_until="commit")
+    settled(page)
+    return page
+
+
 def settled(page: Page) -> None:
     """Wait until the page has run and shows a picture or a message."""
-    page.wait_for_selector(f"{CHART}, [data-testid=stAlert]", timeout=PATIENCE_MS)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_function(SETTLED, timeout=PATIENCE_MS)
+
+
+def gone_to(page: Page, title: str) -> None:
+    """Choose a view in the navigation."""
+    page.locator("[data-testid=stTopNavSection]", has_text=section_of(title)).click()
+    page.locator("[data-testid=stTopNavDropdownLink]", has_text=title).click()
+    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible(timeout=PATIENCE_MS)
+    settled(page)
 
 
 def answer_of(page: Page) -> str:

@@ -41,7 +41,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def opened(**settings: str) -> AppTest:
     """The dashboard as a link with these settings opens it."""
-    app = AppTest.from_file(str(APP), default_timeout=20)
+    app = AppTest.from_file(str(APP), default_timeout=60)
     for key, value in settings.items():
         app.query_params[key] = value
     return app.run()
