@@ -83,7 +83,7 @@ def _presets() -> None:
         "Start from",
         list(PRESETS),
         index=None,
-        placeholder="an article's experiment",
+        placeholder="an experiment",
         key="preset",
         on_change=_start_from,
     )

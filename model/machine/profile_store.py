@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import final
 
@@ -56,14 +57,14 @@ def choose_profile(spec: str | None) -> Choice:
     if spec is None:
         if own:
             name, path = next(iter(own.items()))
-            return Choice(profile=read_profile(path), note=f"machine: last calibration, {name}")
+            return Choice(profile=_own(path), note=f"machine: last calibration, {name}")
         return Choice(
             profile=named_profile(DEFAULT_MACHINE),
             note=f"machine: {DEFAULT_MACHINE}, as this one was never calibrated "
             "(`tokroof calibrate` does)",
         )
     if spec.endswith(".json") or os.sep in spec:
-        return Choice(profile=read_profile(Path(spec)), note="")
+        return Choice(profile=_own(Path(spec)), note="")
     return Choice(profile=named_profile(spec), note="")
 
 
@@ -76,12 +77,31 @@ def named_profile(name: str) -> Profile:
     wanted = name.lower()
     for own, path in own_profiles().items():
         if own.lower() == wanted:
-            return read_profile(path)
+            return _own(path)
     for packaged in packaged_profile_names():
         if packaged.lower() == wanted:
-            text = packaged_profile_text(packaged)
-            return profile_from_json(text, f"packaged profile {packaged}")
+            return _packaged(packaged)
     raise unknown_name("machine", name, machine_names())
+
+
+@lru_cache(maxsize=16)
+def _packaged(name: str) -> Profile:
+    """A packaged profile, read once: prices are kept by machine, and one machine is one object."""
+    return profile_from_json(packaged_profile_text(name), f"packaged profile {name}")
+
+
+def _own(path: Path) -> Profile:
+    """A profile file, read again only when it has changed."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):  # what is wrong is said by reading it
+        return read_profile(path)
+    return _read(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, _changed_ns: int, _size_bytes: int) -> Profile:
+    return read_profile(path)
 
 
 def check_profile_name(name: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -67,6 +68,18 @@ def need(
     Raises:
         InputError: as pricing the strategy's rounds does.
     """
+    return _kept_need(strategy, target, machine, context, tuple(draft_lengths), reason)
+
+
+@lru_cache(maxsize=64)
+def _kept_need(
+    strategy: AbstractDrafted,
+    target: Checkpoint,
+    machine: Machine,
+    context: float,
+    draft_lengths: tuple[int, ...],
+    reason: str,
+) -> Need:
     costs = round_costs(strategy, target, machine, context=context, draft_lengths=draft_lengths)
     winning = [
         (needed, length)
