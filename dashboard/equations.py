@@ -51,6 +51,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "calibrate.fit.law_fit",
         "calibrate.fit.curves",
         "calibrate.fit.overheads",
+        "calibrate.fit.experts",
         "calibrate.fit.bootstrap",
         "calibrate.fit.published.joint_fit",
         "calibrate.fit.published.chip_effects",

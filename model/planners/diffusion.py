@@ -27,8 +27,9 @@ class DiffusionCell:
     """An answer of some length at some commits per pass.
 
     `committed_per_pass` are tokens fixed in a full block, `tokens_per_pass` those of them that
-    belong to the answer, `needed_per_pass` the useful tokens a pass would need to tie with the
-    rival, and `passes` what the answer takes.
+    belong to the answer, `needed_per_pass` the useful tokens a pass of this price would need to tie
+    with the rival, and `passes` what the answer takes. Where a new shape costs (on CUDA), fewer
+    passes share that cost and each is dearer, so the tie itself lies somewhat above.
     """
 
     answer_tokens: int
