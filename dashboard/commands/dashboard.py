@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -52,6 +53,8 @@ def prepare() -> None:
     # What is wrong with a profile of one's own is said on the page, beside a choice of others.
     with suppress(InputError):
         which_trick(Selection())
+    # What is loaded by now stays; the collector need not walk it again while a slider moves.
+    gc.freeze()
 
 
 def server_options(port: int, no_browser: bool) -> list[str]:

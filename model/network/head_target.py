@@ -7,6 +7,7 @@ of which only the config is fetched.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from model import catalog
@@ -59,6 +60,7 @@ def load_head(
     return bound, replace(head, architecture=architecture)
 
 
+@cache  # what is packaged stays
 def heads_of(target: str) -> tuple[str, ...]:
     """The shipped heads that were trained for a target of this name."""
     return tuple(
