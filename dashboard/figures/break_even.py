@@ -11,6 +11,7 @@ from dashboard.command import Command, given
 from dashboard.drafts import check_draft
 from dashboard.figure import Figure, in_words
 from dashboard.rows.break_even import bands, length_rows, speedup_cells
+from dashboard.rows.place import placed
 from dashboard.selection import Selection
 from model.commands.break_even import add_arguments
 from model.commands.break_even_answer import Solved, solve
@@ -154,10 +155,5 @@ def in_range(had: Have) -> str:
 
 def place(solved: Solved) -> str:
     """What was solved for and where, and what the constants rest on."""
-    profile, target, draft = solved.choice.profile, solved.target, solved.draft
-    return (
-        f"{target.architecture.name} {target.weight_format.name}, drafted by "
-        f"{draft.architecture.name} {draft.weight_format.name}, on {profile.machine.chip} "
-        f"({profile.machine.runtime}), {solved.context:,.0f} tokens of context; constants: "
-        f"{profile.origin.label}"
-    )
+    profile = solved.choice.profile
+    return placed(profile, solved.target, solved.context, draft=solved.draft)

@@ -71,7 +71,7 @@ def diffusion(selection: Selection, settings: DiffusionSettings) -> Figure:
         command = replace(command, switches=("--block-cache",))
     plan = diffusion_plan(command.options(add_arguments), about)
     rows = diffusion_rows(plan.cells)
-    rival = f"{plan.rival.architecture.name} {plan.rival.weight_format.name}"
+    rival = plan.rival.label
     return Figure(
         name="diffusion",
         sentence=sentence(rows, rival, settings.block),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+from dashboard.rows.place import placed
 from model.commands.planned import Asked
 from model.planners.diffusion import DiffusionCell
 from model.planners.layer_skip import SkipCell
@@ -77,9 +78,5 @@ def diffusion_rows(cells: Sequence[DiffusionCell]) -> tuple[DiffusionRow, ...]:
 
 def planned_for(about: Asked) -> str:
     """What was planned and where, and what the constants rest on."""
-    profile, target = about.choice.profile, about.target
-    return (
-        f"{target.architecture.name} {target.weight_format.name}, on {profile.machine.chip} "
-        f"({profile.machine.runtime}), {about.context:,.0f} tokens of context; constants: "
-        f"{profile.origin.label}; estimates without intervals, which `tokroof predict` gives"
-    )
+    where = placed(about.choice.profile, about.target, about.context)
+    return f"{where}; estimates without intervals, which `tokroof predict` gives"

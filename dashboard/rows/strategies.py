@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+from dashboard.rows.place import placed
 from model.commands.answer import Answer
 from model.commands.prediction_text import described, label
 from model.prediction.need import Need
@@ -179,15 +180,8 @@ def fitting(answer: Answer) -> tuple[Prediction, ...]:
 
 def place(answer: Answer) -> str:
     """What was predicted and where, and what the constants rest on."""
-    profile, target, draft = answer.choice.profile, answer.target, answer.draft
-    drafted = ""
-    if draft is not None:
-        drafted = f", drafted by {draft.architecture.name} {draft.weight_format.name}"
-    return (
-        f"{target.architecture.name} {target.weight_format.name}{drafted}, on "
-        f"{profile.machine.chip} ({profile.machine.runtime}), {answer.context:,.0f} tokens of "
-        f"context; constants: {profile.origin.label}"
-    )
+    profile = answer.choice.profile
+    return placed(profile, answer.target, answer.context, draft=answer.draft)
 
 
 def cautions(answer: Answer) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from model.commands import break_even_progress, machine_options, network_options
 from model.commands import options as shared
 from model.commands.break_even_answer import BreakEvenRow, Solved, solve
-from model.commands.heading import named
 from model.commands.prediction_text import span
 from model.commands.table import table
 
@@ -59,7 +58,7 @@ def execute(options: argparse.Namespace) -> int:
     if choice.note:
         print(choice.note, file=sys.stderr)
     print(
-        f"{named(target)} drafted by {named(draft)} on {machine.chip} ({machine.runtime}), "
+        f"{target.label} drafted by {draft.label} on {machine.chip} ({machine.runtime}), "
         f"{context:g} tokens of context"
     )
     print(as_text(found.rows))

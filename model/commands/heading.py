@@ -18,9 +18,4 @@ def about_json(target: Checkpoint, machine: Machine) -> dict[str, str]:
 
 def about_text(target: Checkpoint, machine: Machine) -> str:
     """The same in words."""
-    return f"{named(target)} on {machine.chip} ({machine.runtime})"
-
-
-def named(network: Checkpoint) -> str:
-    """A network and the format that it is held in."""
-    return f"{network.architecture.name} {network.weight_format.name}"
+    return f"{target.label} on {machine.chip} ({machine.runtime})"

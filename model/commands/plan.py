@@ -128,7 +128,7 @@ def diffusion(options: argparse.Namespace, about: Asked) -> tuple[list[dict[str,
     ]
     rate = cells[0].rival_tokens_per_s
     verdict = (
-        f"{rival.architecture.name} {rival.weight_format.name} decodes {rate:.1f} tok/s plainly; "
+        f"{rival.label} decodes {rate:.1f} tok/s plainly; "
         "these are estimates, and `tokroof predict` gives their intervals"
     )
     return [asdict(cell) for cell in cells], f"{table(header, lines)}\n{verdict}"

@@ -152,6 +152,11 @@ class Checkpoint:
         return stored // experts.num_experts
 
     @property
+    def label(self) -> str:
+        """The network and the format of most of its weights, as a person names them."""
+        return f"{self.architecture.name} {self.weight_format.name}"
+
+    @property
     def layer_kinds(self) -> tuple[LayerKind, ...]:
         """The distinct layers in shape and formats, so that equal ones are priced once."""
         return _layer_kinds(self)

@@ -80,6 +80,6 @@ def check_fits(
     """
     memory = feasibility([(each, caches) for each in checkpoints], machine, context=context)
     if not memory.fits:
-        named = [f"{each.architecture.name} {each.weight_format.name}" for each in checkpoints]
+        named = [each.label for each in checkpoints]
         right = "give fewer bits, a smaller model or a shorter context"
         raise InputError(f"{' beside '.join(named)} on {machine.name}", memory.reason, right)

@@ -32,13 +32,6 @@ APP = ROOT / "dashboard" / "app.py"
 VIEWS = {"which_trick": "Which trick pays here?", "bottleneck": "Where did the bottleneck go?"}
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A home without calibrations, whoever runs the tests."""
-    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
-    return tmp_path
-
-
 def opened(**settings: str) -> AppTest:
     """The dashboard as a link with these settings opens it."""
     app = AppTest.from_file(str(APP), default_timeout=60)

@@ -20,12 +20,6 @@ from model.errors import InputError
 APP = Path(__file__).parent.parent.parent / "dashboard" / "app.py"
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home without calibrations, whoever runs the tests."""
-    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
-
-
 def opened(**settings: str) -> AppTest:
     """The view as a link with these settings opens it."""
     app = AppTest.from_file(str(APP), default_timeout=60)

@@ -27,12 +27,6 @@ H200 = Selection(machine="h200-mlx-0.32.4")
 M4 = "m4-pro-20core-mlx-0.32"
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home without calibrations, whoever runs the tests."""
-    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
-
-
 def test_constants_and_ratios_are_the_command_line_s(capsys: pytest.CaptureFixture[str]) -> None:
     figure = calibration(H200, CalibrationSettings(against=M4))
     words = figure.command.text.split()[1:]

@@ -18,12 +18,6 @@ from model.units import GB
 APP = Path(__file__).parent.parent.parent / "dashboard" / "app.py"
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home without calibrations, whoever runs the tests."""
-    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
-
-
 def printed(text: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     assert tokroof.main([*shlex.split(text)[1:], "--json"]) == 0
     return json.loads(capsys.readouterr().out)["strategies"]

@@ -25,12 +25,6 @@ ULTRA = EvidenceSettings(where=(("chip", "M3 Ultra 60-core"),))
 FEW = EvidenceSettings(where=(("chip", "M3 Pro 14-core"),))
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home without calibrations, whoever runs the tests."""
-    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
-
-
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     assert tokroof.main([*words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)

@@ -9,7 +9,6 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 
 import altair as alt
 import pytest
@@ -101,12 +100,6 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     ),
 }
 """Each figure as a few selections make it."""
-
-
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home without calibrations, whoever runs the tests."""
-    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
 
 
 @pytest.fixture(params=FIGURES)

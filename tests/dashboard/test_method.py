@@ -19,12 +19,6 @@ LISTED = [module for modules in SECTIONS.values() for module in modules]
 MATH = re.compile(r"\$\$\n(.*?)\n\$\$", re.DOTALL)
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home without calibrations, whoever runs the tests."""
-    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
-
-
 def modules_with_equations() -> set[str]:
     """Every module whose own docstring states one; those of the articles are claims of others."""
     found: set[str] = set()

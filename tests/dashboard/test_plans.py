@@ -23,12 +23,6 @@ APP = str(Path(__file__).parent.parent.parent / "dashboard" / "app.py")
 LLADA = Selection(target="llada2.0-mini", draft="")
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home without calibrations, whoever runs the tests."""
-    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
-
-
 def plan(figure: Figure, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     """What the figure's command prints."""
     assert tokroof.main([*shlex.split(figure.command.text)[1:], "--json"]) == 0

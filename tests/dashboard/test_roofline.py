@@ -18,12 +18,6 @@ from model.commands.roofline import add_arguments, roofline
 APP = Path(__file__).parent.parent.parent / "dashboard" / "app.py"
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A home without calibrations, whoever runs the tests."""
-    monkeypatch.setenv("TOKROOF_HOME", str(tmp_path))
-
-
 def test_its_numbers_are_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     figure = roofline_figure(Selection())
     assert tokroof.main([*shlex.split(figure.command.text)[1:], "--json"]) == 0
