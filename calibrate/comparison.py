@@ -16,6 +16,7 @@ import numpy as np
 
 from calibrate.environment import Environment
 from calibrate.known_plans import alone
+from calibrate.repeats import fastest
 from calibrate.run_record import Run
 from calibrate.run_strategy import PREDICTED, strategy_of
 from model.cost.forward import Bound
@@ -91,17 +92,14 @@ def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
     """Throughput of every run, and speedup of every strategy run that has its plain run.
 
     A run is predicted as if it were alone in its process: rounds that found what an earlier run
-    had planned are left out (:mod:`calibrate.known_plans`).
+    had planned are left out (:mod:`calibrate.known_plans`). Of repeats the fastest counts.
     """
     made = tuple(runs)
     without_plans = {run.id: own for run, own in zip(made, alone(made), strict=True)}
-    listed = [run for run in made if run.strategy in PREDICTED]
-    # The last plain run before a strategy run shares its conditions; failing that, the next one.
-    plain = {baseline_key(run): run for run in reversed(listed) if run.strategy == "plain"}
+    listed = fastest(run for run in made if run.strategy in PREDICTED)
+    plain = {baseline_key(run): run for run in listed if run.strategy == "plain"}
     comparisons: list[Comparison] = []
     for run in listed:
-        if run.strategy == "plain":
-            plain[baseline_key(run)] = run
         own_run = without_plans[run.id]
         if own_run is None:
             comparisons.append(comparison(run, THROUGHPUT, None, (None, None), None, KNOWN_PLANS))

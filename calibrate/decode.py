@@ -71,7 +71,8 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
     date = datetime.now(UTC)
     with resident():
         if pace.warm_up:
-            warm(arm, start)
+            warm(arm, start.apart())
+        start = start.apart()
         mx.reset_peak_memory()
         with contextlib.closing(arm.loop(start, tokens)) as arrivals:
             round_s, accepted, output = time_rounds(arrivals, tokens, pace)
@@ -85,6 +86,7 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
         target_weights=arm.target.weights,
         context_tokens=start.context,
         context_filled=start.filled,
+        plans_apart=start.is_apart,
         tokens=min(tokens, len(output)),
         round_s=tuple(round_s),
         accepted=tuple(accepted),

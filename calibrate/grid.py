@@ -50,7 +50,7 @@ def _dimensions(*numbers: int) -> Dimensions:
     return Dimensions(**dict(zip(names, numbers, strict=True)))
 
 
-NARROW = _dimensions(128, 128, 2, 1, 64)
+NARROW = _dimensions(256, 256, 2, 1, 64)
 WIDTHS = {
     256: _dimensions(256, 768, 4, 2, 64),
     576: _dimensions(576, 1536, 9, 3, 64),  # SmolLM2-135M
@@ -72,7 +72,8 @@ class Grid:
 
     `heads` are (query heads, key-value heads, head dimension) of attention; `experts` are (hidden,
     intermediate, experts, chosen of them); `merged` says whether query, key and value are timed
-    as one matrix too; `vocab_depths` counts the widths of which the vocabulary's matrix is timed.
+    as one matrix too; `vocab_depths` counts the widths of which the vocabulary's matrix is timed;
+    `batches` are numbers of sequences side by side.
     """
 
     rows: tuple[int, ...]
@@ -86,6 +87,7 @@ class Grid:
     host_layers: tuple[int, ...]
     merged: bool
     vocab_depths: int
+    batches: tuple[int, ...] = ()
 
 
 QUICK = Grid(
@@ -113,6 +115,7 @@ FULL = Grid(
     host_layers=(4, 24),
     merged=True,
     vocab_depths=2,
+    batches=(4, 16),
 )
 GRIDS = {
     ("quick", False): QUICK,
@@ -133,5 +136,6 @@ GRIDS = {
         experts=((256, 128, 16, 4),),
         tokens=(1, 2, 4, 8, 16),
         vocab_depths=1,
+        batches=(4,),
     ),
 }

@@ -3,8 +3,9 @@
 Decoding is a dependent chain, and independent operations overlap on MLX's devices, so every
 output here feeds the next input. What is read must come from memory: chains walk round distinct
 copies that no cache can hold. The graph is built outside the clock, because real decoding builds
-the next pass while this one runs; it is submitted in a few pieces, so that the runtime's own
-walk over a long graph hides behind the device as well.
+the next pass while this one runs, and so it is submitted, where the device can be kept busy
+meanwhile; elsewhere it is submitted in a few pieces, so that the runtime's own walk over a long
+graph hides behind the device.
 
 Values stay of order 1 however long the chain: the link between two matrices is an arc tangent,
 and weights have a gain of 2, so that activations neither die out (denormals slow a CPU down)
@@ -20,12 +21,14 @@ import itertools
 import math
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeAlias, final
 
 import mlx.core as mx
 
 from calibrate.cold import cold
-from calibrate.timing import Job
+from calibrate.head_start import ELEMENTS_AHEAD, KERNELS_AHEAD, HeadStart
+from calibrate.timing import LONGEST_CHAIN, Job
 from model.network.weight_format import WeightFormat, weight_format
 
 Step: TypeAlias = Callable[[mx.array, int], mx.array]
@@ -34,6 +37,10 @@ CACHE_STEP = 256
 """Slots by which mlx-lm's key-value cache grows."""
 PIECES = 8
 """Submissions per chain."""
+SHARE_AHEAD = 0.25
+"""Of the usual time of a repetition, where a chain is submitted ahead."""
+LINK_KERNELS, LINEAR_KERNELS, SUM_KERNELS, ATTENTION_KERNELS, MASKED_KERNELS = 2, 3, 3, 3, 10
+"""Kernels that a unit may take; where attention with a mask is not one kernel, it is several."""
 GAIN = 2.0
 
 
@@ -83,17 +90,49 @@ def release() -> None:
 class Chain:
     """Units of work of which each takes the last one's output: `step(value, turn) -> value`.
 
-    Turns go on from chain to chain, so that a short chain does not meet the same copy again.
+    Turns go on from chain to chain, so that a short chain does not meet the same copy again. A
+    unit is of `kernels` kernels at most, which read `elements` numbers: so many units can be
+    submitted ahead of the device (:mod:`calibrate.head_start`).
     """
 
-    def __init__(self, start: mx.array, step: Step) -> None:
+    def __init__(self, start: mx.array, step: Step, *, kernels: int = 1, elements: int = 0) -> None:
         self.start = start
         self.step = step
+        self._ahead = head_start()
+        self._longest_ahead = max(
+            1, min(KERNELS_AHEAD // kernels, ELEMENTS_AHEAD // max(elements, 1))
+        )
         self._turns = itertools.count()
         mx.eval(start)
 
+    @property
+    def longest(self) -> int:
+        """Units that one chain may have."""
+        return LONGEST_CHAIN if self._ahead is None else self._longest_ahead
+
+    @property
+    def patience(self) -> float:
+        """What a repetition needs of the usual time: of a chain that waits for nothing, less."""
+        return 1.0 if self._ahead is None else SHARE_AHEAD
+
     def prepare(self, units: int) -> Job:
-        """Build the graph of `units` steps; the job submits it and waits."""
+        """Submit `units` steps ahead of the device if that can be; the job does what is left."""
+        if self._ahead is not None:
+            submitted = self._ahead.submitted(lambda: self._built(units))
+            if submitted is not None:
+                return lambda: mx.eval(submitted[-1])
+            self._ahead = None
+        pieces = self._built(units)
+
+        def job() -> None:
+            for piece in pieces:
+                mx.async_eval(piece)
+            mx.eval(pieces[-1])
+
+        return job
+
+    def _built(self, units: int) -> list[mx.array]:
+        """The graph of `units` steps, in a few pieces."""
         stride = math.ceil(units / PIECES)
         pieces: list[mx.array] = []
         value = self.start
@@ -102,13 +141,13 @@ class Chain:
             if done % stride == 0 or done == units:
                 pieces.append(value)
         mx.synchronize()
+        return pieces
 
-        def job() -> None:
-            for piece in pieces:
-                mx.async_eval(piece)
-            mx.eval(pieces[-1])
 
-        return job
+@cache
+def head_start() -> HeadStart | None:
+    """The head start of this process's device; a processor is its own host and has none."""
+    return None if on_processor() else HeadStart()
 
 
 @final
@@ -125,6 +164,7 @@ class Matrices:
             [mx.roll(part, turn, 0) for part in base] for turn in range(copies)
         ]
         mx.eval(self._copies)
+        self.elements = sum(part.size for part in base)
 
     def product(self, x: mx.array, turn: int) -> mx.array:
         """Multiply x by the transpose of the matrix whose turn it is, as linear layers do."""
@@ -188,14 +228,19 @@ def linear_chain(matrices: Matrices, *, depth: int, columns: int, rows: int) -> 
     """`rows` activations through one matrix after another, a link between each two."""
     linked = link(depth, columns, matrices.activation)
     start = activations(rows, depth, matrices.activation)
-    return Chain(start, lambda x, turn: linked(matrices.product(x, turn)))
+    return Chain(
+        start,
+        lambda x, turn: linked(matrices.product(x, turn)),
+        kernels=LINEAR_KERNELS,
+        elements=matrices.elements,
+    )
 
 
 def link_chain(*, depth: int, columns: int, rows: int) -> Chain:
     """The links of a linear chain with the matrices left out."""
     dtype = usual_activation()
     linked = link(depth, columns, dtype)
-    return Chain(activations(rows, depth, dtype), lambda x, _: linked(x))
+    return Chain(activations(rows, depth, dtype), lambda x, _: linked(x), kernels=LINK_KERNELS)
 
 
 def op_chain() -> Chain:
@@ -209,36 +254,55 @@ def copy_chain(*, operation: str, size_bytes: int) -> Chain:
     arrays = [mx.ones((size_bytes // dtype.size,), dtype=dtype) for _ in range(2)]
     mx.eval(arrays)
     if operation == "copy":
-        return Chain(arrays[0], lambda x, _: mx.negative(x))
+        return Chain(arrays[0], lambda x, _: mx.negative(x), elements=arrays[0].size)
     # Adding the last sum to the next one's result is what makes the chain dependent.
-    return Chain(mx.zeros((), dtype=dtype), lambda x, turn: x + mx.sum(arrays[turn % 2]))
+    return Chain(
+        mx.zeros((), dtype=dtype),
+        lambda x, turn: x + mx.sum(arrays[turn % 2]),
+        kernels=SUM_KERNELS,
+        elements=arrays[0].size,
+    )
 
 
 @final
 class Caches:
-    """Keys and values of distinct layers: the first `context` slots of caches as mlx-lm's are."""
+    """Keys and values of distinct layers: the first `context` slots of caches as mlx-lm's are.
 
-    def __init__(self, *, kv_heads: int, head_dim: int, context: int) -> None:
+    Those of several `sequences` are attended to with a mask in an array, as mlx-lm's batches are,
+    for each sequence may be padded otherwise.
+    """
+
+    def __init__(self, *, kv_heads: int, head_dim: int, context: int, sequences: int = 1) -> None:
         self.activation = usual_activation()
+        self.sequences = sequences
         slots = (context // CACHE_STEP + 1) * CACHE_STEP
-        shape = (1, kv_heads, slots, head_dim)
+        shape = (sequences, kv_heads, slots, head_dim)
         base = mx.random.normal(shape).astype(self.activation)
-        read_bytes = 2 * kv_heads * context * head_dim * self.activation.size
+        read_bytes = 2 * sequences * kv_heads * context * head_dim * self.activation.size
         turns = range(cold_copies(read_bytes))
         buffers = [(mx.roll(base, 2 * turn, 2), mx.roll(base, 2 * turn + 1, 2)) for turn in turns]
         mx.eval(buffers)
         self.slices = [tuple(b[..., :context, :] for b in pair) for pair in buffers]
-        mx.eval(self.slices)
+        self._padding = mx.ones((sequences, 1, 1, context), dtype=mx.bool_)
+        mx.eval(self.slices, self._padding)
+        self.elements = read_bytes // self.activation.size
 
     def attend(self, queries: mx.array, turn: int) -> mx.array:
         """Attention of the queries over the cache whose turn it is, masked as mlx-lm does."""
         keys, values = self.slices[turn % len(self.slices)]
         mask = None if queries.shape[2] == 1 else "causal"
         scale = 1 / math.sqrt(queries.shape[-1])
-        return mx.fast.scaled_dot_product_attention(queries, keys, values, scale=scale, mask=mask)
+        return mx.fast.scaled_dot_product_attention(
+            queries, keys, values, scale=scale, mask=self._padding if self.sequences > 1 else mask
+        )
 
 
 def attention_chain(caches: Caches, *, query_heads: int, head_dim: int, rows: int) -> Chain:
     """Attention whose output is the next query; both have the same shape, so no link."""
-    start = mx.random.normal((1, query_heads, rows, head_dim)).astype(caches.activation)
-    return Chain(start, caches.attend)
+    shape = (caches.sequences, query_heads, rows, head_dim)
+    return Chain(
+        mx.random.normal(shape).astype(caches.activation),
+        caches.attend,
+        kernels=ATTENTION_KERNELS if caches.sequences == 1 else MASKED_KERNELS,
+        elements=caches.elements,
+    )

@@ -9,7 +9,8 @@ plans of the earlier. Nothing of the times is used here: coins and settings say 
 was met, so the runs are played again and a list of plans is kept as MLX keeps its own.
 
 Networks whose heads are alike share plans, whatever their weight formats. Runs whose first round
-cannot be told, for no coin decided it, are kept whole.
+cannot be told, for no coin decided it, are kept whole, and so are those whose caches lay in memory
+as no others did.
 """
 
 from __future__ import annotations
@@ -68,10 +69,11 @@ def alone(runs: Sequence[Run]) -> list[Run | None]:
     for run in runs:
         if run.environment != environment:
             plans, environment = Plans(plans_kept(run.environment)), run.environment
-        if run.environment.device != "cuda" or run.forced_acceptance is None:
+        acceptance = run.forced_acceptance
+        if run.environment.device != "cuda" or acceptance is None or run.plans_apart:
             found.append(run)
             continue
-        for warmed in (1.0, run.forced_acceptance):
+        for warmed in (1.0, acceptance):
             warm(run, warmed, plans)
         known = [plans.knew_some(met) for met in rounds_met(run)][1:]
         first = max((i + 1 for i, each in enumerate(known) if each), default=0)

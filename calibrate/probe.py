@@ -36,9 +36,12 @@ class Probe:
         """The settings in one line."""
         return settings_text(self.settings)
 
-    def number(self, name: str) -> int:
-        """A setting that is a count."""
-        return int(dict(self.settings)[name])
+    def number(self, name: str, default: int | None = None) -> int:
+        """A setting that is a count; `default` is what it is if left out."""
+        found = dict(self.settings).get(name, default)
+        if found is None:
+            raise KeyError(name)
+        return int(found)
 
     def text(self, name: str) -> str:
         """A setting that is a name."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
 from calibrate.cold import Cold, cold
-from calibrate.grid import FAST_VOCAB, NARROW, Dimensions, Grid
+from calibrate.grid import Dimensions, Grid
+from calibrate.pass_questions import PassAuthor
 from calibrate.probe import Probe
 from calibrate.samples import REFERENCE, Settings, settings_text
 from calibrate.session import Speed
 from model.network.weight_format import WeightFormat, weight_format
-
-SEVERAL_ROWS = 2
-"""Rows from which a product is no longer a vector's."""
 
 
 @final
@@ -31,6 +29,17 @@ class Author:
 
     def probes(self) -> Iterator[Probe]:
         """All of them, in the order of a sweep."""
+        passes = PassAuthor(
+            device=self.device,
+            speed=self.speed,
+            first_form=self.forms[0],
+            grid=self.grid,
+            sizes=self.sizes,
+            vocab=self.vocab,
+        )
+        # First here is last in the second sweep: a busy host is seldom busy both times.
+        for form in self.forms:
+            yield from passes.hosts(form)
         yield self._small("op", ())
         for operation in ("copy", "sum"):
             yield self._copy(operation)
@@ -41,12 +50,12 @@ class Author:
                     yield from self._linears(form, depth, columns)
         for heads in self.grid.heads:
             yield from self._attention(*heads)
+            for sequences in self.grid.batches:
+                yield from self._attention(*heads, sequences=sequences)
         for form in self.forms:
             for experts in self.grid.experts:
                 yield from self._experts(form, *experts)
-            yield from self._stacks(form)
-        for form in self.forms:
-            yield from self._hosts(form)
+            yield from passes.stacks(form)
 
     def shapes(self) -> Iterator[tuple[int, int]]:
         """(depth, columns) of the matrices that models have, siblings merged."""
@@ -84,10 +93,6 @@ class Author:
         multiply_s = rows * depth * columns / self.speed.row_weights_per_s
         return 2 * self.speed.kernel_s + max(read_s, multiply_s)
 
-    def _made_s(self, size_bytes: int) -> float:
-        """A guess of the time that filling memory takes."""
-        return 0.05 + 4 * size_bytes / self.speed.bytes_per_s
-
     def _small(self, probe: str, settings: Settings) -> Probe:
         return Probe(
             probe=probe,
@@ -124,19 +129,22 @@ class Author:
                 settings=(*matrix, ("rows", rows), ("link_ops", 1)),
                 material=settings_text(matrix),
                 unit_s=self._product_s(form, depth, columns, rows),
-                make_s=self._made_s(needed_bytes),
+                make_s=self.speed.made_s(needed_bytes),
                 memory_bytes=needed_bytes,
             )
 
-    def _attention(self, query_heads: int, kv_heads: int, head_dim: int) -> Iterator[Probe]:
+    def _attention(
+        self, query_heads: int, kv_heads: int, head_dim: int, sequences: int = 1
+    ) -> Iterator[Probe]:
         heads = (("query_heads", query_heads), ("kv_heads", kv_heads), ("head_dim", head_dim))
+        several = (("sequences", sequences),) if sequences > 1 else ()
         entry_bytes = 4 if self.device == "cpu" else 2
         for context in self.grid.contexts:
-            cache = (*heads, ("context", context))
-            cache_bytes = 2 * kv_heads * head_dim * context * entry_bytes
+            cache = (*heads, ("context", context), *several)
+            cache_bytes = 2 * sequences * kv_heads * head_dim * context * entry_bytes
             needed_bytes = self._cold.total_bytes(cache_bytes)
-            for rows in self.grid.attention_rows:
-                pairs = 2 * rows * query_heads * head_dim * context
+            for rows in self.grid.attention_rows if sequences == 1 else (1,):
+                pairs = 2 * sequences * rows * query_heads * head_dim * context
                 yield Probe(
                     probe="attention",
                     settings=(*cache, ("rows", rows)),
@@ -146,7 +154,7 @@ class Author:
                         rows * cache_bytes / self.speed.bytes_per_s,
                         2 * pairs / self.speed.row_weights_per_s,
                     ),
-                    make_s=self._made_s(needed_bytes),
+                    make_s=self.speed.made_s(needed_bytes),
                     memory_bytes=needed_bytes,
                 )
 
@@ -169,69 +177,6 @@ class Author:
                 settings=(*layer, ("tokens", tokens), ("link_ops", 2)),
                 material=settings_text(layer),
                 unit_s=tokens * top_k * pair_s,
-                make_s=self._made_s(2 * needed_bytes),
+                make_s=self.speed.made_s(2 * needed_bytes),
                 memory_bytes=needed_bytes,
             )
-
-    def _stacks(self, form: WeightFormat) -> Iterator[Probe]:
-        """Two widths; of the first, two depths, so that layer and pass come apart."""
-        grid, first, second = self.grid, self.sizes[0], self.sizes[len(self.sizes) // 2]
-        near, far = grid.contexts[0], grid.contexts[2]
-        yield from self._layers(first, form, 4, near, "pipelined", grid.layer_rows)
-        yield from self._layers(first, form, 4, near, "awaited", grid.awaited_rows)
-        yield from self._layers(first, form, 1, near, "pipelined", grid.awaited_rows)
-        yield from self._layers(first, form, 1, near, "awaited", grid.awaited_rows[:1])
-        yield from self._layers(second, form, 2, near, "pipelined", grid.layer_rows)
-        yield from self._layers(second, form, 2, near, "awaited", grid.awaited_rows[:1])
-        yield from self._layers(second, form, 2, far, "pipelined", grid.awaited_rows)
-
-    def _layers(
-        self,
-        size: Dimensions,
-        form: WeightFormat,
-        layers: int,
-        context: int,
-        mode: str,
-        all_rows: Sequence[int],
-    ) -> Iterator[Probe]:
-        vocab = 32_000 if self.vocab == FAST_VOCAB else 2_048
-        network = (*size.settings, ("vocab", vocab), ("layers", layers), ("format", form.name))
-        weights = layers * size.layer_weights + vocab * size.hidden
-        needed_bytes = round(weights * form.bits_per_weight / 8)
-        for rows in all_rows:
-            # Some twenty kernels of a layer are not products.
-            small_s = 20 * layers * self.speed.kernel_s
-            product_s = self._product_s(form, size.hidden, weights // size.hidden, rows)
-            yield Probe(
-                probe="layers",
-                settings=(*network, ("rows", rows), ("context", context), ("mode", mode)),
-                material=settings_text(network),
-                unit_s=product_s + small_s,
-                make_s=0.1 + self._made_s(needed_bytes),
-                memory_bytes=2 * needed_bytes,
-            )
-
-    def _hosts(self, form: WeightFormat) -> Iterator[Probe]:
-        """A network so narrow that only the host has work; what differs by format is submitting."""
-        for layers in self.grid.host_layers:
-            arms = [("submit", 1), ("submit", SEVERAL_ROWS)]
-            if form == self.forms[0]:
-                arms += [("build", 1), ("decode", 1), ("awaited", 1)]
-                # What a new context costs does not depend on the number of layers.
-                if layers == self.grid.host_layers[0]:
-                    arms += [("growing", 1), ("growing", SEVERAL_ROWS)]
-            network = (
-                *NARROW.settings,
-                ("vocab", 128),
-                ("layers", layers),
-                ("format", form.name),
-            )
-            for mode, rows in arms:
-                yield Probe(
-                    probe="host",
-                    settings=(*network, ("rows", rows), ("context", 64), ("mode", mode)),
-                    material=settings_text(network),
-                    unit_s=20 * layers * self.speed.kernel_s,
-                    make_s=0.1,
-                    memory_bytes=0,
-                )

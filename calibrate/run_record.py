@@ -51,6 +51,8 @@ class Run:
         proposed: Draft tokens that were proposed in each round; empty where all rounds propose
             `draft_length`, as all but those of prompt lookup do.
         context_filled: Whether the caches held random keys and values instead of the prompt's.
+        plans_apart: Whether its caches lay in memory as those of no run before it, so that it met
+            no attention plan of theirs (:mod:`calibrate.decoding.start`).
 
     The other attributes are those of `calibrate.run_settings.Settings`.
     """
@@ -81,6 +83,7 @@ class Run:
     seed: int = 0
     proposed: tuple[int, ...] = ()
     context_filled: bool = False
+    plans_apart: bool = False
 
     def __post_init__(self) -> None:
         try:

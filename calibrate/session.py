@@ -32,6 +32,10 @@ class Speed:
     bytes_per_s: float
     kernel_s: float
 
+    def made_s(self, size_bytes: int) -> float:
+        """A guess of the time that filling so much memory takes."""
+        return 0.05 + 4 * size_bytes / self.bytes_per_s
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,12 @@ trimmed again, so that every pass has the same context, and its tokens are the n
 
 Passes can be run in several modes, and the time per pass is then that of something else:
 
+* *queued*: graphs submitted while the device was busy with something else; what the device takes
+  for them alone, however long the host needs.
 * *build*: Python builds the graphs and nothing runs; the host's first share.
 * *pipelined*: graphs built ahead are submitted one after another without waiting; what the
-  device takes. Of a network so narrow that the device has nothing to do it is called *submit*:
-  the encoding of its kernels, the host's second share.
+  slower one of device and host takes. Of a network so narrow that the device has nothing to do
+  it is called *submit*: the encoding of its kernels, the host's second share.
 * *decode*: as mlx-lm's `generate_step`, the next pass is built and submitted before the last
   one's token is read.
 * *awaited*: build, submit and wait, as every strategy must that looks at tokens before it goes
@@ -27,14 +29,18 @@ from collections.abc import Mapping
 from typing import Any, final
 
 import mlx.core as mx
-from mlx_lm.models.cache import make_prompt_cache, trim_prompt_cache
+from mlx_lm.models.cache import BatchKVCache, make_prompt_cache, trim_prompt_cache
 
-from calibrate.kernels import Chain, activation_of, activations, cold_copies
-from calibrate.networks import random_network
-from calibrate.timing import Job
+from calibrate.head_start import KERNELS_AHEAD
+from calibrate.kernels import Chain, activation_of, activations, cold_copies, head_start
+from calibrate.networks import parameter_bytes, random_network
+from calibrate.probe_network import MIXTURE, config_of
+from calibrate.timing import LONGEST_CHAIN, Job
 from model.network.weight_format import weight_format
 
 SEED = 7
+EXPERTS_KERNELS, LAYER_KERNELS, PASS_KERNELS = 20, 40, 20
+"""Kernels that experts, a whole layer, and what is outside layers may take."""
 MOST_GROWTH = 512
 """Tokens by which a growing context may grow before it starts again.
 
@@ -44,33 +50,6 @@ of the 1024 tokens from which Metal's attention may use another kernel.
 """
 
 
-def llama_config(
-    *,
-    hidden: int,
-    intermediate: int,
-    query_heads: int,
-    kv_heads: int,
-    head_dim: int,
-    vocab: int,
-    layers: int,
-) -> dict[str, object]:
-    """A Llama of these dimensions; its head is its embedding table, which every pass reads."""
-    return {
-        "model_type": "llama",
-        "hidden_size": hidden,
-        "intermediate_size": intermediate,
-        "num_attention_heads": query_heads,
-        "num_key_value_heads": kv_heads,
-        "head_dim": head_dim,
-        "vocab_size": vocab,
-        "num_hidden_layers": layers,
-        "rms_norm_eps": 1e-5,
-        "rope_theta": 500_000.0,
-        "max_position_embeddings": 131_072,
-        "tie_word_embeddings": True,
-    }
-
-
 def random_model(config: Mapping[str, object], format_name: str) -> Any:
     """mlx-lm's module of a config, its random weights in memory."""
     return random_network(config, format_name, SEED).model
@@ -78,20 +57,36 @@ def random_model(config: Mapping[str, object], format_name: str) -> Any:
 
 @final
 class Passes:
-    """A network with its caches filled to a context, taking the same pass again and again."""
+    """A network with its caches filled to a context, taking the same pass again and again.
 
-    def __init__(self, network: Any, *, format_name: str, rows: int, context: int) -> None:
+    Of one sequence a pass has `rows`; of several, side by side, it has one row each.
+    """
+
+    def __init__(
+        self, network: Any, *, format_name: str, rows: int, context: int, sequences: int = 1
+    ) -> None:
         self._network = network
         self._rows = rows
         self._context = context
-        self.caches = make_prompt_cache(network)
+        alone = sequences == 1
+        self.caches: list[Any] = (
+            make_prompt_cache(network)
+            if alone
+            else [BatchKVCache([0] * sequences) for _ in network.layers]
+        )
         arguments = network.args
-        shape = (1, arguments.num_key_value_heads, context, arguments.head_dim)
+        shape = (sequences, arguments.num_key_value_heads, context, arguments.head_dim)
         dtype = activation_of(weight_format(format_name))
         for cache in self.caches:
             cache.update_and_fetch(*(mx.random.normal(shape).astype(dtype) for _ in range(2)))
-        self._tokens = mx.arange(rows) % arguments.vocab_size
+        self._tokens = mx.arange(rows if alone else sequences) % arguments.vocab_size
+        self._apart = None if alone else 1
         mx.eval(self._tokens, [cache.state[:2] for cache in self.caches])
+
+    @property
+    def longest_queue(self) -> int:
+        """Passes that can wait for the device: as many kernels as MLX leaves under way."""
+        return max(1, KERNELS_AHEAD // (LAYER_KERNELS * len(self.caches) + PASS_KERNELS))
 
     def advance(self, tokens: mx.array) -> mx.array:
         """Build one pass: the most likely token after each of `tokens`."""
@@ -100,7 +95,9 @@ class Passes:
         return following
 
     def _following(self, tokens: mx.array) -> mx.array:
-        logits = self._network(tokens[None], cache=self.caches)[0]
+        # One sequence of all tokens, or as many sequences of one token each.
+        axis = self._apart or 0
+        logits = self._network(mx.expand_dims(tokens, axis), cache=self.caches).squeeze(axis)
         return mx.argmax(logits - mx.logsumexp(logits, axis=-1, keepdims=True), axis=-1)
 
     def build(self, units: int) -> Job:
@@ -114,12 +111,29 @@ class Passes:
 
         return job
 
-    def submit(self, units: int) -> Job:
-        """Passes built ahead and submitted without waiting."""
+    def _built(self, units: int) -> list[mx.array]:
+        """The graphs of passes that follow each other."""
         mx.synchronize()
         passes = [self.advance(self._tokens)]
         while len(passes) < units:
             passes.append(self.advance(passes[-1]))
+        return passes
+
+    def queue(self, units: int) -> Job:
+        """Passes that the device finds submitted already: what it takes for them alone.
+
+        Raises:
+            RuntimeError: the host cannot get so far ahead.
+        """
+        ahead = head_start()
+        passes = None if ahead is None else ahead.submitted(lambda: self._built(units))
+        if passes is None:
+            raise RuntimeError("the host cannot get ahead of the device")
+        return lambda: mx.eval(passes[-1])
+
+    def submit(self, units: int) -> Job:
+        """Passes built ahead and submitted without waiting."""
+        passes = self._built(units)
 
         def job() -> None:
             for tokens in passes:
@@ -162,7 +176,7 @@ class Passes:
 
         A further job goes on from the context that the last one reached.
         """
-        beyond = self.caches[0].offset - self._context
+        beyond = int(self.caches[0].offset) - self._context
         if beyond > MOST_GROWTH:
             trim_prompt_cache(self.caches, beyond)
         mx.synchronize()
@@ -181,9 +195,12 @@ class Loop:
     """One of the ways in which `Passes` run, as a workload whose unit is a pass."""
 
     def __init__(self, passes: Passes, mode: str) -> None:
+        self.longest = passes.longest_queue if mode == "queued" else LONGEST_CHAIN
+        self.patience = 1.0
         self._way = {
             "build": passes.build,
             "submit": passes.submit,
+            "queued": passes.queue,
             "pipelined": passes.submit,
             "decode": passes.decode,
             "awaited": passes.await_each,
@@ -204,46 +221,21 @@ class Experts:
     ) -> None:
         form = weight_format(format_name)
         layer_bytes = 3 * num_experts * form.matrix_bytes(intermediate, hidden)
-        config = moe_config(
-            hidden=hidden,
-            intermediate=intermediate,
-            num_experts=num_experts,
-            top_k=top_k,
-            layers=cold_copies(layer_bytes),
+        config = config_of(
+            {
+                **{"network": MIXTURE, "hidden": hidden, "intermediate": intermediate},
+                **{"query_heads": 1, "kv_heads": 1, "head_dim": 64, "vocab": 64},
+                **{"layers": cold_copies(layer_bytes), "num_experts": num_experts, "top_k": top_k},
+            }
         )
         self.activation = activation_of(form)
         self._layers = [layer.mlp.switch_mlp for layer in random_model(config, format_name).layers]
+        self.elements = parameter_bytes(self._layers[0]) // 2
 
     def __call__(self, x: mx.array, chosen: mx.array, turn: int) -> mx.array:
         """The sum of the chosen experts of the layer whose turn it is, as an activation again."""
         outputs = self._layers[turn % len(self._layers)](x, chosen)
         return mx.fast.rms_norm(outputs.sum(axis=-2), None, 1e-5)
-
-
-def moe_config(
-    *, hidden: int, intermediate: int, num_experts: int, top_k: int, layers: int
-) -> dict[str, object]:
-    """A Qwen3 MoE with experts of these dimensions and as little else as possible."""
-    return {
-        "model_type": "qwen3_moe",
-        "hidden_size": hidden,
-        "intermediate_size": 64,
-        "num_hidden_layers": layers,
-        "num_attention_heads": 1,
-        "num_key_value_heads": 1,
-        "head_dim": 64,
-        "num_experts": num_experts,
-        "num_experts_per_tok": top_k,
-        "moe_intermediate_size": intermediate,
-        "decoder_sparse_step": 1,
-        "mlp_only_layers": [],
-        "norm_topk_prob": True,
-        "vocab_size": 64,
-        "rms_norm_eps": 1e-6,
-        "rope_theta": 1e6,
-        "max_position_embeddings": 4096,
-        "tie_word_embeddings": True,
-    }
 
 
 def experts_chain(
@@ -259,4 +251,9 @@ def experts_chain(
     ]
     mx.eval(draws)
     start = activations(tokens, hidden, experts.activation)
-    return Chain(start, lambda x, turn: experts(x, draws[turn % len(draws)], turn))
+    return Chain(
+        start,
+        lambda x, turn: experts(x, draws[turn % len(draws)], turn),
+        kernels=EXPERTS_KERNELS,
+        elements=experts.elements,
+    )

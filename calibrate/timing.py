@@ -31,7 +31,17 @@ LONGEST_CHAIN = 20_000
 
 
 class Workload(Protocol):
-    """Work that comes in equal units."""
+    """Work that comes in equal units, up to `longest` of them at once."""
+
+    @property
+    def longest(self) -> int:
+        """Units that one chain may have."""
+        ...
+
+    @property
+    def patience(self) -> float:
+        """How much of `Pace.repetition_s` a repetition of it has to last."""
+        ...
 
     def prepare(self, units: int) -> Job:
         """Make `units` units ready, outside the clock; the job is run exactly once."""
@@ -129,16 +139,17 @@ def chain_length(workload: Workload, clock: Clock, pace: Pace, guess_s: float) -
     `guess_s` is a rough idea of one unit; it only saves tries.
     """
     elapsed(workload, 1, clock)
+    longest, repetition_s = workload.longest, workload.patience * pace.repetition_s
     units = 1
     if guess_s > 0:
-        units = max(1, min(LONGEST_CHAIN, int(0.2 * pace.repetition_s / guess_s)))
+        units = max(1, min(longest, int(0.2 * repetition_s / guess_s)))
     while True:
         spent_s = max(elapsed(workload, units, clock), 1e-9)
-        wanted = max(1, round(units * pace.repetition_s / spent_s))
-        if wanted <= 1.5 * units or units >= LONGEST_CHAIN:
-            return min(wanted, LONGEST_CHAIN)
+        wanted = max(1, round(units * repetition_s / spent_s))
+        if wanted <= 1.5 * units or units >= longest:
+            return min(wanted, longest)
         # A short chain is mostly waiting, so its extrapolation undershoots: go on from there.
-        units = min(wanted, 16 * units, LONGEST_CHAIN)
+        units = min(wanted, 16 * units, longest)
 
 
 def visit(workload: Workload, clock: Clock, pace: Pace, units: int, *, check: bool) -> Visit:

@@ -7,6 +7,7 @@ from typing import Any, final
 
 from calibrate import kernels, stacks
 from calibrate.probe import Probe
+from calibrate.probe_network import config_of
 from calibrate.samples import REFERENCE
 from calibrate.timing import Workload
 
@@ -81,9 +82,10 @@ class Workshop:
         return kernels.linear_chain(matrices, depth=depth, columns=columns, rows=rows)
 
     def _attention(self, probe: Probe) -> Workload:
-        names = ("kv_heads", "head_dim", "context")
+        numbers = {name: probe.number(name) for name in ("kv_heads", "head_dim", "context")}
         caches = self._shelf.get(
-            probe.material, lambda: kernels.Caches(**{name: probe.number(name) for name in names})
+            probe.material,
+            lambda: kernels.Caches(**numbers, sequences=probe.number("sequences", 1)),
         )
         return kernels.attention_chain(
             caches,
@@ -114,15 +116,15 @@ class Workshop:
         return self._growing[probe.label]
 
     def _made_loop(self, probe: Probe) -> stacks.Loop:
-        names = ("hidden", "intermediate", "query_heads", "kv_heads", "head_dim", "vocab", "layers")
-        config = stacks.llama_config(**{name: probe.number(name) for name in names})
         network = self._shelf.get(
-            probe.material, lambda: stacks.random_model(config, probe.text("format"))
+            probe.material,
+            lambda: stacks.random_model(config_of(dict(probe.settings)), probe.text("format")),
         )
         passes = stacks.Passes(
             network,
             format_name=probe.text("format"),
             rows=probe.number("rows"),
             context=probe.number("context"),
+            sequences=probe.number("sequences", 1),
         )
         return stacks.Loop(passes, probe.text("mode"))

@@ -21,6 +21,7 @@ MAY_IMPORT = {
 MLX_FILES = {
     "decode.py",
     "environment.py",
+    "head_start.py",
     "kernels.py",
     "networks.py",
     "random_weights.py",

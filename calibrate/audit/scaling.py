@@ -25,7 +25,7 @@ from calibrate.audit.rounding import most
 from calibrate.published.names import target_of
 from calibrate.published.refusal import Refusal
 from calibrate.published.run_row import PublishedRun
-from model.cost.forward import USUAL_NORMS
+from model.cost.layer_extras import USUAL_NORMS
 from model.network.checkpoint import Checkpoint
 from model.network.mixer import LatentAttention, MixerKind
 

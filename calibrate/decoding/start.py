@@ -1,7 +1,11 @@
 """Where a decode starts: a prompt, and perhaps caches that hold all of it but the last token.
 
 Runs of one context share them. Each gets copies: MLX's arrays are values, so a copy costs nothing
-until the first token is written. A cache can be filled in two ways. Real weights read the prompt.
+until the first token is written. On CUDA the copies of each run have more room than they need, no
+two the same: cuDNN plans attention for the layout of its keys, so that none meets a plan that a
+run before it has made, and each is as it would be alone in its process.
+
+A cache can be filled in two ways. Real weights read the prompt.
 Random ones may have random keys and values instead: what is in a cache does not change what it
 costs to attend to it, and a long prompt would take longer to read than the run itself.
 """
@@ -13,6 +17,7 @@ costs to attend to it, and a long prompt would take longer to read than the run 
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Sequence
 from typing import Any, final
 
@@ -25,6 +30,10 @@ from calibrate.networks import Network
 PREFILL_ROWS = 2048
 """Tokens of the prompt that one pass reads, as in mlx-lm's `generate_step`."""
 SEED = 11
+MOST_ROOMS = 24
+"""After so many starts a layout is used again; by then its plans are forgotten, of which MLX keeps
+256 and a run makes dozens."""
+_rooms = itertools.count()
 
 
 @final
@@ -35,6 +44,7 @@ class Start:
         self.tokens = tuple(tokens)
         # The model is kept too: the number of one that is gone may be given to another.
         self._kept: dict[int, tuple[Any, list[Any]]] = {}
+        self._room = 0
         self.filled = False
 
     @property
@@ -55,6 +65,18 @@ class Start:
     def ending(self, count: int) -> Start:
         """The last tokens alone, with no caches."""
         return Start(self.tokens[-count:])
+
+    def apart(self) -> Start:
+        """The same start; on CUDA its copies have other room than those of the last MOST_ROOMS."""
+        other = copy.copy(self)
+        if mx.cuda.is_available():
+            other._room = next(_rooms) % MOST_ROOMS + 1
+        return other
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the copies meet no attention plan that was made for others."""
+        return self._room > 0 and bool(self._kept)
 
     def holds(self, network: Network) -> bool:
         """Whether the network's caches are kept here."""
@@ -81,7 +103,8 @@ class Start:
         """Caches that hold all but the last token and that the caller may change."""
         if not self.holds(network):
             return prefilled(network, self.tokens)
-        return [duplicate(cache) for cache in self._kept[id(network.model)][1]]
+        kept = self._kept[id(network.model)][1]
+        return [roomier(duplicate(cache), self._room * KVCache.step) for cache in kept]
 
 
 def prefilled(network: Network, tokens: Sequence[int]) -> list[Any]:
@@ -123,6 +146,18 @@ def filled(network: Network, tokens: int) -> list[Any] | None:
             caches.append(full)
     mx.clear_cache()
     return caches
+
+
+def roomier(cache: Any, slots: int) -> Any:
+    """The cache with so many further slots in memory, where it is one of keys and values."""
+    if slots and type(cache) is KVCache:
+        for name in ("keys", "values"):
+            part = getattr(cache, name)
+            batch, heads, _, width = part.shape
+            more = mx.zeros((batch, heads, slots, width), dtype=part.dtype)
+            setattr(cache, name, mx.concatenate([part, more], axis=2))
+        mx.eval(cache.keys, cache.values)
+    return cache
 
 
 def duplicate(cache: Any) -> Any:

@@ -12,11 +12,13 @@ from calibrate.fit.bootstrap import DRAWS
 from calibrate.fit.experts import fit_experts
 from calibrate.fit.laws import fit_attention, fit_laws, reference_jitter_s
 from calibrate.fit.overheads import PASS_PROBES, fit_overheads
-from calibrate.fit.pass_timings import DIMENSIONS, PASS_MODES
+from calibrate.fit.pass_timings import PASS_MODES
+from calibrate.probe_network import DIMENSIONS
 from calibrate.run_record import Run
 from calibrate.samples import Sample, StoredSample
 from model.errors import InputError
 from model.machine.constant import Constant, Origin
+from model.machine.kernels.dispatch import dispatch_of
 from model.machine.kernels.gpu import gpu_of
 from model.machine.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Header, Profile, seeded_draws
 from model.typed_json import record_from_json
@@ -54,12 +56,14 @@ def fit_profile(
     activation_bytes = 4 if environment.device == "cpu" else 2
     kernel = kernel_constant(samples)
     jitter_s = reference_jitter_s(samples)
-    laws = fit_laws(samples, kernel.value, jitter_s)
+    gpu = gpu_of(environment.architecture, environment.gpu_cores)
+    dispatch = dispatch_of(environment.device, environment.runtime, gpu)
+    laws = fit_laws(samples, kernel.value, jitter_s, dispatch)
     experts, of_experts = fit_experts(samples, kernel.value, jitter_s)
     laws += experts
-    attention = fit_attention(samples, kernel.value, jitter_s, activation_bytes)
+    attention, *of_batch = fit_attention(samples, kernel.value, jitter_s, activation_bytes)
     known = {"kernel_s": kernel} | of_experts
-    for law in (*laws, attention):
+    for law in (*laws, attention, *of_batch):
         known |= law.constants
     header = Header(
         name=name,
@@ -74,7 +78,8 @@ def fit_profile(
         residual_log=0.0,
         laws=tuple(law.form for law in laws),
         attention=attention.form,
-        gpu=gpu_of(environment.architecture, environment.gpu_cores),
+        batch_attention=of_batch[0].form if of_batch else None,
+        gpu=gpu,
     )
     return with_overheads(header, known, samples, environment, runs)
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
 from calibrate.fit.observations import Observations
+from model.machine.kernels.dispatch import Kernel
 from model.machine.overlap import overlapped
 from model.machine.row_law import Regime
 from model.units import Array
@@ -27,6 +28,7 @@ TILES = (1.0, 5.0, 8.0, 16.0, 32.0, 64.0, math.inf)
 REREADS = (0.0, 0.5, 1.0)
 FILLS = (0.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0)
 RATIOS = np.logspace(-2.5, 2.5, 201)
+BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @final
@@ -47,12 +49,30 @@ class Curves:
     scale_sums: Array
     misfit_sums: Array
 
-    def best(self, start: int, end: int, price: float) -> tuple[int, float]:
-        """The curve with the least chi² + price x parameters on timings start..end-1."""
+    def of_kernel(self, kernel: Kernel) -> BoolArray | None:
+        """Which curves are of this kernel's tile; None where there is none of it."""
+        found = np.array(
+            [
+                (form.tile_rows, form.pads) == (kernel.tile_rows, kernel.pads)
+                and form.reread in (0.0, kernel.reread)
+                for form in self.forms
+            ]
+        )
+        return found if found.any() else None
+
+    def best(
+        self, start: int, end: int, price: float, allowed: BoolArray | None = None
+    ) -> tuple[int, float]:
+        """The curve with the least chi² + price x parameters on timings start..end-1.
+
+        `allowed` says which curves may be taken; None allows all.
+        """
         weight = self.weight_sums[end] - self.weight_sums[start]
         scale = self.scale_sums[:, end] - self.scale_sums[:, start]
         misfit = self.misfit_sums[:, end] - self.misfit_sums[:, start] - scale**2 / weight
         cost = np.maximum(misfit, 0.0) + price * self.parameters
+        if allowed is not None:
+            cost = np.where(allowed, cost, math.inf)
         chosen = int(np.argmin(cost))
         return chosen, float(cost[chosen])
 

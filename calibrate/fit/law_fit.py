@@ -8,22 +8,23 @@ found in the data: of all ways to cut the measured rows into regimes the one wit
 wins (dynamic programming over the cuts, exact for the library of :mod:`calibrate.fit.curves`).
 :math:`\kappa = \ln n` is the Bayesian information criterion (Schwarz, 1978) for a known scatter,
 at least 2 (Akaike's) for short sweeps; the scatter is never taken below 2 %, since a smaller
-misfit is noise that more regimes would only learn by heart. Where the boundaries of a runtime are
-known from its source, pass them.
+misfit is noise that more regimes would only learn by heart. Boundaries that are known from a
+runtime's source are no parameters.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from calibrate.fit.curves import RATIOS, Curves, curves
+from calibrate.fit.curves import RATIOS, BoolArray, Curves, curves
 from calibrate.fit.observations import Observations
+from model.machine.kernels.dispatch import Kernel
 from model.machine.overlap import overlapped
 from model.machine.row_law import Regime, RowLaw
 from model.units import Array
@@ -31,55 +32,76 @@ from model.units import Array
 OVERLAPS = (1.0, 2.0, 4.0, math.inf)
 
 
-def fit_law(observations: Observations, boundaries: Collection[int] | None = None) -> RowLaw:
+def fit_law(observations: Observations, known: Mapping[int, Kernel | None] | None = None) -> RowLaw:
     """The row law of one sweep over rows, of at least one matrix.
 
-    `boundaries` are the first rows of the runtime's kernels where they are known; without them
-    every measured row may start a regime.
+    `known` are the runtime's kernels by their first rows; None where a kernel begins of which no
+    more is known. Their tiles are not looked for, only their rates, and no further kernel is,
+    except within a library's, which is one to the runtime and may be several. Without any, every
+    measured row may start a regime of any form.
     """
     ordered = observations.ordered()
     price = max(math.log(len(ordered.rows)), 2.0)
-    cost, library, cuts = math.inf, None, ()
+    parts = known_parts(ordered, known or {})
+    cost, library, regimes = math.inf, None, ()
     for overlap in OVERLAPS:
         candidate = curves(ordered, overlap)
-        total, found = (
-            segment(ordered, candidate, price)
-            if boundaries is None
-            else known_segments(ordered, candidate, price, boundaries)
-        )
+        total, found = 0.0, ()
+        for start, end, kernel in parts:
+            is_open = not known or (kernel is not None and kernel.library)
+            allowed = None if is_open or kernel is None else candidate.of_kernel(kernel)
+            edges = row_edges(ordered, ordered.distinct_rows) if is_open else [start, end]
+            inside = [edge for edge in edges if start <= edge <= end]
+            part_cost, cuts = segment(candidate, price, inside, allowed)
+            total, found = total + part_cost, (*found, *((*cut, kernel, allowed) for cut in cuts))
         if total < cost - 1e-9:
-            cost, library, cuts = total, candidate, found
+            cost, library, regimes = total, candidate, found
     if library is None:
         raise ValueError("no curve has a finite misfit: the timings are not positive numbers")
-    regimes = [polish(ordered, library, start, end, price) for start, end in cuts]
+    polished = [
+        with_reread(polish(ordered, library, start, end, price, allowed), kernel)
+        for start, end, kernel, allowed in regimes
+    ]
     rows_measured = int(ordered.rows[-1])
-    return RowLaw(overlap=library.overlap, rows_measured=rows_measured, regimes=tuple(regimes))
+    return RowLaw(overlap=library.overlap, rows_measured=rows_measured, regimes=tuple(polished))
+
+
+def known_parts(
+    observations: Observations, known: Mapping[int, Kernel | None]
+) -> list[tuple[int, int, Kernel | None]]:
+    """The timings of each kernel that is known: start, end, and the kernel."""
+    first_rows = sorted({int(observations.rows[0]), *known})
+    first_rows = [row for row in first_rows if row >= observations.rows[0]]
+    starts = row_edges(observations, first_rows)
+    serving = [max((each for each in known if each <= row), default=None) for row in first_rows]
+    kernels = [None if each is None else known[each] for each in serving]
+    return [
+        (start, end, kernel)
+        for (start, end), kernel in zip(pairwise(starts), kernels, strict=True)
+        if start < end
+    ]
+
+
+def with_reread(regime: Regime, kernel: Kernel | None) -> Regime:
+    """The regime with what a further tile of a known kernel reads, which one tile cannot tell."""
+    if kernel is None or kernel.library:
+        return regime
+    return replace(regime, reread=kernel.reread)
 
 
 def segment(
-    observations: Observations, library: Curves, price: float
+    library: Curves, price: float, edges: Sequence[int], allowed: BoolArray | None
 ) -> tuple[float, tuple[tuple[int, int], ...]]:
-    """The cheapest cut of the timings into regimes: its cost and its (start, end) pairs."""
-    edges = row_edges(observations, observations.distinct_rows)
+    """The cheapest cut at some of these edges, of which the first and the last are its ends."""
     best: list[tuple[float, tuple[tuple[int, int], ...]]] = [(0.0, ())]
     for end in edges[1:]:
         options: list[tuple[float, tuple[tuple[int, int], ...]]] = []
         for start, (before, cuts) in zip(edges, best, strict=False):
-            _, cost = library.best(start, end, price)
+            _, cost = library.best(start, end, price, allowed)
             # A further boundary is itself a parameter.
             options.append((before + cost + price * bool(cuts), (*cuts, (start, end))))
         best.append(min(options, key=lambda option: option[0]))
     return best[-1]
-
-
-def known_segments(
-    observations: Observations, library: Curves, price: float, boundaries: Collection[int]
-) -> tuple[float, tuple[tuple[int, int], ...]]:
-    """The cut at boundaries that are known: they cost nothing and are never passed over."""
-    first_rows = [row for row in sorted(boundaries) if row > observations.rows[0]]
-    edges = sorted({0, *row_edges(observations, first_rows)})
-    cuts = tuple(pairwise(edges))
-    return sum(library.best(start, end, price)[1] for start, end in cuts), cuts
 
 
 def row_edges(observations: Observations, first_rows: Sequence[int]) -> list[int]:
@@ -89,10 +111,15 @@ def row_edges(observations: Observations, first_rows: Sequence[int]) -> list[int
 
 
 def polish(
-    observations: Observations, library: Curves, start: int, end: int, price: float
+    observations: Observations,
+    library: Curves,
+    start: int,
+    end: int,
+    price: float,
+    allowed: BoolArray | None,
 ) -> Regime:
     """The regime of timings start..end-1, its ratio of rates refined between grid points."""
-    chosen, _ = library.best(start, end, price)
+    chosen, _ = library.best(start, end, price, allowed)
     form, ratio = library.forms[chosen], float(library.ratios[chosen])
     part = observations.part(start, end)
     unit = form.time(part.product, part.rows, library.overlap)

@@ -15,9 +15,12 @@ from calibrate.fit.bootstrap import drawn
 from calibrate.fit.law_fit import fit_law
 from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
 from calibrate.samples import REFERENCE, Sample
+from model.cost.cache_cost import cache_product
 from model.machine.constant import Constant, Origin
-from model.machine.profile import LawForm, RegimeForm
+from model.machine.kernels.dispatch import Dispatch, KernelUse
+from model.machine.profile import BATCH, LawForm, RegimeForm
 from model.machine.row_law import RowLaw, shape_of
+from model.network.mixer import Attention
 from model.network.weight_format import weight_format
 from model.units import Array
 
@@ -35,26 +38,58 @@ class FittedLaw:
     constants: dict[str, Constant]
 
 
-def fit_laws(samples: Iterable[Sample], kernel_s: float, jitter_s: float) -> list[FittedLaw]:
-    """The law of every format and class of shapes among the linear samples."""
+def fit_laws(
+    samples: Iterable[Sample], kernel_s: float, jitter_s: float, dispatch: Dispatch | None = None
+) -> list[FittedLaw]:
+    """The law of every format and class of shapes among the linear samples.
+
+    `dispatch` knows from which rows the runtime's kernels serve, where its tables cover it.
+    """
     groups: dict[tuple[str, str], list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.probe == "linear":
             shape = shape_of(depth=sample.number("depth"), columns=sample.number("columns"))
             groups[sample.text("format").removesuffix("-s32"), shape.value].append(sample)
     return [
-        fitted(linear_observations(group, kernel_s, jitter_s), format_name, shape)
+        fitted(
+            linear_observations(group, kernel_s, jitter_s),
+            format_name,
+            shape,
+            known_kernels(group, dispatch),
+        )
         for (format_name, shape), group in groups.items()
     ]
 
 
+def known_kernels(samples: Iterable[Sample], dispatch: Dispatch | None) -> tuple[KernelUse, ...]:
+    """The kernels that serve all of these matrices alike; none where they are not known to."""
+    if dispatch is None:
+        return ()
+    found = {
+        dispatch.kernels(
+            weight_format(sample.text("format")).family,
+            depth=sample.number("depth"),
+            columns=sample.number("columns"),
+        )
+        for sample in samples
+    }
+    return found.pop() if len(found) == 1 else ()
+
+
 def fit_attention(
     samples: Iterable[Sample], kernel_s: float, jitter_s: float, element_bytes: int
-) -> FittedLaw:
-    """The law of attention over a cache."""
-    group = [sample for sample in samples if sample.probe == "attention"]
-    observations = attention_observations(group, kernel_s, jitter_s, element_bytes)
-    return fitted(observations, "", "")
+) -> list[FittedLaw]:
+    """The law of attention over a cache, and that over those of a batch where it was timed."""
+    alone: list[Sample] = []
+    side_by_side: list[Sample] = []
+    for sample in samples:
+        if sample.probe == "attention":
+            (alone if sample.number("sequences", 1) == 1 else side_by_side).append(sample)
+    return [
+        fitted(attention_observations(group, kernel_s, jitter_s, element_bytes), "", shape)
+        for group, shape in ((alone, ""), (side_by_side, BATCH))
+        if group
+    ]
 
 
 def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float) -> Observations:
@@ -77,21 +112,30 @@ def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float)
 def attention_observations(
     samples: list[Sample], kernel_s: float, jitter_s: float, element_bytes: int
 ) -> Observations:
-    """Attention as a product: the context is its depth, twice the query width its columns."""
+    """Attention as a product, as :mod:`model.cost.cache_cost` has it, net of its floor.
 
-    def cache_bytes(sample: Sample) -> float:
-        width = sample.number("kv_heads") * sample.number("head_dim")
-        return 2.0 * sample.number("context") * width * element_bytes
-
-    def columns(sample: Sample) -> float:
-        return 2.0 * sample.number("query_heads") * sample.number("head_dim")
-
+    The floor is the fastest of all, with next to nothing to attend to. Whole layers are timed at
+    a short context, so that their own constants hold it.
+    """
+    mixers = [
+        Attention(
+            query_heads=sample.number("query_heads"),
+            kv_heads=sample.number("kv_heads"),
+            head_dim=sample.number("head_dim"),
+        )
+        for sample in samples
+    ]
+    products = [
+        cache_product(mixer, sample.number("context"), element_bytes, sample.number("sequences", 1))
+        for mixer, sample in zip(mixers, samples, strict=True)
+    ]
+    floor_s = max(kernel_s, min(sample.seconds for sample in samples))
     return Observations(
         rows=np.array([sample.number("rows") for sample in samples], dtype=float),
-        read_bytes=np.array([cache_bytes(sample) for sample in samples]),
-        depth=np.array([sample.number("context") for sample in samples], dtype=float),
-        columns=np.array([columns(sample) for sample in samples]),
-        seconds=net_seconds(samples, kernel_s),
+        read_bytes=np.array([each.read_bytes for each in products], dtype=float),
+        depth=np.array([each.depth for each in products], dtype=float),
+        columns=np.array([each.columns for each in products], dtype=float),
+        seconds=net_seconds(samples, floor_s),
         sigma_log=sigmas_log(samples, jitter_s),
     )
 
@@ -122,9 +166,11 @@ def reference_jitter_s(samples: Iterable[Sample]) -> float:
     return float(high - low) / 2.0
 
 
-def fitted(observations: Observations, format_name: str, shape: str) -> FittedLaw:
-    """Fit one law and draw its rates."""
-    law = fit_law(observations)
+def fitted(
+    observations: Observations, format_name: str, shape: str, known: tuple[KernelUse, ...] = ()
+) -> FittedLaw:
+    """Fit one law and draw its rates; the kernels that are known begin where they do."""
+    law = fit_law(observations, {use.first_row: use.kernel for use in known})
     form = LawForm(
         format=format_name,
         shape=shape,

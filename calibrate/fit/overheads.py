@@ -10,8 +10,9 @@ linear likewise. The ways to run passes then give equations that no other probe 
 
 * build: :math:`build`
 * submit: :math:`\max(device, submit)` of a network too narrow to keep a device busy
+* queued: :math:`device`
 * pipelined: :math:`\max(device, submit)`
-* decode: :math:`\max(device, build + submit)`
+* decode: :math:`\max(device, build + submit + read)`
 * awaited: :math:`build + \max(device, submit) + sync`
 * growing: the same, with what a new context costs in :math:`build`
 
@@ -33,16 +34,24 @@ from scipy.optimize import least_squares
 from calibrate.fit.bootstrap import PRIOR_WIDTH_LOG, drawn
 from calibrate.fit.pass_timings import FITTED_DEVICE, format_name, pass_timings, products_s
 from calibrate.fit.run_timings import run_timings
+from calibrate.probe_network import MIXTURE, NORMED, PLAIN
 from calibrate.run_record import Run
 from calibrate.samples import Sample
 from model.machine.constant import Constant, Origin
 from model.machine.machine import Machine
-from model.machine.profile import HOST_CONSTANTS, MORE_ROWS, ONE_ROW
+from model.machine.profile import APART_REREAD, HOST_CONSTANTS, MORE_ROWS, ONE_ROW
 from model.machine.row_law import Product
+from model.network.weight_format import weight_format
 from model.units import Array
 
-PRIOR_KERNELS = {"layer_s": 20.0, "more_rows_layer_s": 3.0, "pass_s": 20.0}
-"""Small kernels in a decoder layer, and in a pass outside its layers."""
+PRIOR_KERNELS = {
+    "layer_s": 20.0,
+    "more_rows_layer_s": 3.0,
+    "pass_s": 20.0,
+    "experts_layer_s": 15.0,
+    "batch_layer_s": 10.0,
+}
+"""Small kernels in a decoder layer, in a pass outside its layers, and in what some layers add."""
 PRIOR_BYTES = {"element_s": 40.0, "logit_s": 20.0}
 """Bytes that a layer moves per hidden unit, and sampling per logit."""
 PRIOR_HOST_S = {
@@ -52,9 +61,27 @@ PRIOR_HOST_S = {
     "submit_pass_s": 1e-4,
     "sync_s": 1e-4,
     "reshape_s": 3e-4,
+    "build_experts_layer_s": 2e-5,
+    "submit_experts_layer_s": 4e-5,
+    "build_batch_layer_s": 1e-5,
+    "submit_batch_layer_s": 2e-5,
+    "build_norm_s": 2e-6,
+    "submit_norm_s": 2e-6,
+    "submit_library_attention_s": 5e-6,
+    "submit_more_rows_layer_s": 1e-5,
+    "read_s": 5e-5,
 }
 """About 40 operations a layer, 1 us each to build and to submit (mlx issue 4521)."""
 PRIOR_MATRIX_S = 2e-6
+PRIOR_REREAD = 0.5
+ALWAYS = ("read_s", "submit_more_rows_layer_s")
+"""What every device is asked beside the constants that every profile has."""
+EXPERTS = ("experts_layer_s", "build_experts_layer_s", "submit_experts_layer_s")
+NORMS = ("build_norm_s", "submit_norm_s")
+SIDE_BY_SIDE = ("batch_layer_s", "build_batch_layer_s", "submit_batch_layer_s")
+LIBRARY = ("submit_library_attention_s",)
+APART = (APART_REREAD,)
+"""What some kinds of layers and passes cost on top."""
 PASS_PROBES = ("layers", "host")
 PASS_SCATTER_LOG = 0.03
 RUN_SCATTER_LOG = 0.03
@@ -72,7 +99,7 @@ def fit_overheads(
     `machine` holds the fitted laws (its overheads are ignored), `sampled` their draws.
     """
     passes = [sample for sample in samples if sample.probe in PASS_PROBES]
-    names = unknown_names(passes)
+    names = unknown_names(passes, machine)
     probes = pass_timings(passes, names, machine)
     rounds = run_timings(runs, names, machine)
     seconds = np.array([*(sample.seconds for sample in passes), *rounds.seconds])
@@ -108,7 +135,7 @@ def fit_overheads(
         name: Constant(
             value=float(value),
             stderr=float(np.std(column)),
-            unit="s",
+            unit="1" if name == APART_REREAD else "s",
             origin=Origin.MEASURED,
             draws=column,
         )
@@ -127,11 +154,26 @@ def typical_residual_log(left_log: Array) -> float:
     return float(np.median(np.abs(left_log))) / 0.6745 if len(left_log) else 0.1
 
 
-def unknown_names(passes: Sequence[Sample]) -> tuple[str, ...]:
-    """The constants that these passes are to determine."""
+def unknown_names(passes: Sequence[Sample], machine: Machine) -> tuple[str, ...]:
+    """The constants that these passes are to determine: of what no pass has, nothing is told."""
     formats = sorted({format_name(sample) for sample in passes})
     submissions = [f"{each}.{end}" for each in formats for end in (ONE_ROW, MORE_ROWS)]
-    return (*FITTED_DEVICE, *HOST_CONSTANTS, *submissions)
+    kinds = {dict(sample.settings).get("network", PLAIN) for sample in passes}
+    present = {
+        EXPERTS: MIXTURE in kinds,
+        NORMS: not kinds.isdisjoint((NORMED, MIXTURE)),
+        SIDE_BY_SIDE: any(sample.number("sequences", 1) > 1 for sample in passes),
+        APART: any(tiled_apart(sample, machine) for sample in passes),
+        LIBRARY: machine.library_attention is not None,
+    }
+    special = [name for names, is_there in present.items() if is_there for name in names]
+    return (*FITTED_DEVICE, *HOST_CONSTANTS, *ALWAYS, *special, *submissions)
+
+
+def tiled_apart(sample: Sample, machine: Machine) -> bool:
+    """Whether the sequences of a measured pass have tiles of their own."""
+    first = machine.tiled_apart_from(weight_format(format_name(sample)))
+    return first is not None and 1 < first <= sample.number("sequences", 1)
 
 
 def prior_values(names: Sequence[str], machine: Machine) -> Array:
@@ -143,4 +185,5 @@ def prior_values(names: Sequence[str], machine: Machine) -> Array:
         name: kernels * float(machine.device.kernel_s) for name, kernels in PRIOR_KERNELS.items()
     }
     guesses |= {name: moved * byte_s for name, moved in PRIOR_BYTES.items()}
+    guesses[APART_REREAD] = PRIOR_REREAD
     return np.array([guesses.get(name, PRIOR_MATRIX_S) for name in names])

@@ -1,37 +1,30 @@
 """Measured passes as equations in the unknown overheads.
 
-A pass is linear in its overheads, so the count of each is what the pass gains when that constant
-alone is one second: the cost model itself writes the equations.
+A pass is linear in its overheads (and all but linear in what a batch reads again), so the count
+of each is what the pass gains when that constant alone is one second: the cost model itself writes
+the equations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import final
 
 import numpy as np
 
+from calibrate.probe_network import config_of
 from calibrate.samples import Sample
 from model.cost.forward import PassCost, forward_pass
 from model.machine.machine import Device, Host, Machine, Submission
-from model.machine.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, MORE_ROWS, ONE_ROW
+from model.machine.profile import APART_REREAD, DEVICE_CONSTANTS, MORE_ROWS, ONE_ROW
 from model.network.checkpoint import Checkpoint
 from model.network.config import read_config
 from model.network.weight_format import weight_format
 from model.units import Array, Quantity
 
 FITTED_DEVICE = tuple(name for name in DEVICE_CONSTANTS if name != "kernel_s")
-DIMENSIONS = (
-    ("hidden_size", "hidden"),
-    ("intermediate_size", "intermediate"),
-    ("num_attention_heads", "query_heads"),
-    ("num_key_value_heads", "kv_heads"),
-    ("head_dim", "head_dim"),
-    ("vocab_size", "vocab"),
-    ("num_hidden_layers", "layers"),
-)
-PASS_MODES = ("build", "submit", "pipelined", "decode", "awaited", "growing")
+PASS_MODES = ("build", "submit", "queued", "pipelined", "decode", "awaited", "growing")
 """The ways to run passes; :mod:`calibrate.fit.overheads` has their equations."""
 
 
@@ -41,7 +34,8 @@ class PassTimings:
     """Measured passes as arrays: what the products take, and how often each unknown occurs.
 
     `products_s` has one entry per timing, or (draws, timings) where the laws are drawn. The
-    counts are of shape (timings, unknowns): in device time, in building, submitting, waiting.
+    counts are of shape (timings, unknowns): in device time, in building, submitting, waiting for
+    a result, and reading one that is there.
     """
 
     mode: tuple[str, ...]
@@ -50,6 +44,7 @@ class PassTimings:
     build_counts: Array
     submit_counts: Array
     sync_counts: Array
+    read_counts: Array
 
     def predict_s(self, unknowns: Array) -> Array:
         """Times of all timings for constants in the order of `unknown_names`."""
@@ -61,8 +56,9 @@ class PassTimings:
         ways = {
             "build": np.broadcast_to(build_s, busy_s.shape),
             "submit": busy_s,
+            "queued": np.broadcast_to(device_s, busy_s.shape),
             "pipelined": busy_s,
-            "decode": np.maximum(device_s, build_s + submit_s),
+            "decode": np.maximum(device_s, build_s + submit_s + self.read_counts @ unknowns),
             "awaited": waited_s,
             "growing": waited_s,
         }
@@ -86,8 +82,9 @@ def pass_timings(passes: Sequence[Sample], names: Sequence[str], machine: Machin
             counts[0, row, column] = float(gained.device_s - cost.device_s)
             counts[1, row, column] = float(gained.build_s - cost.build_s)
             counts[2, row, column] = float(gained.submit_s - cost.submit_s)
-    waits = np.zeros((len(passes), len(names)))
+    waits, reads = (np.zeros((len(passes), len(names))) for _ in range(2))
     waits[:, names.index("sync_s")] = 1.0
+    reads[:, names.index("read_s")] = 1.0
     return PassTimings(
         mode=tuple(sample.text("mode") for sample in passes),
         products_s=products_s(passes, bare),
@@ -95,6 +92,7 @@ def pass_timings(passes: Sequence[Sample], names: Sequence[str], machine: Machin
         build_counts=counts[1],
         submit_counts=counts[2],
         sync_counts=waits,
+        read_counts=reads,
     )
 
 
@@ -112,8 +110,7 @@ def format_name(sample: Sample) -> str:
 
 def probe_cost(sample: Sample, machine: Machine) -> PassCost:
     """The pass that a sample timed, as the model prices it."""
-    config: dict[str, object] = {key: sample.number(ours) for key, ours in DIMENSIONS}
-    config |= {"model_type": "llama", "tie_word_embeddings": True, "rms_norm_eps": 1e-5}
+    config = config_of(dict(sample.settings))
     checkpoint = machine.as_run(
         Checkpoint(
             architecture=read_config(config, name="probe", source="calibration probe"),
@@ -121,13 +118,16 @@ def probe_cost(sample: Sample, machine: Machine) -> PassCost:
         )
     )
     rows, context = sample.number("rows"), sample.number("context")
-    return forward_pass(checkpoint, machine, rows=rows, context=context)
+    sequences = sample.number("sequences", 1)
+    return forward_pass(checkpoint, machine, rows=rows, context=context, sequences=sequences)
 
 
 def with_constants(machine: Machine, values: Mapping[str, Quantity]) -> Machine:
     """The machine with overheads of these names set; other ones stay as they are."""
-    device = {name: value for name, value in values.items() if name in FITTED_DEVICE}
-    host = {name: value for name, value in values.items() if name in HOST_CONSTANTS}
+    device_names = {each.name for each in fields(Device)}
+    host_names = {each.name for each in fields(Host)}
+    device = {name: value for name, value in values.items() if name in device_names}
+    host = {name: value for name, value in values.items() if name in host_names}
     submissions = dict(machine.submissions)
     for name in {name.partition(".")[0] for name in values if "." in name}:
         submissions[name] = Submission(
@@ -139,12 +139,13 @@ def with_constants(machine: Machine, values: Mapping[str, Quantity]) -> Machine:
         device=replace(machine.device, **device),
         host=replace(machine.host, **host),
         submissions=submissions,
+        apart_reread=values.get(APART_REREAD, machine.apart_reread),
     )
 
 
 def without_overheads(machine: Machine) -> Machine:
     """The machine with everything fitted here set to nothing; its kernel floor stays."""
-    nothing = dict.fromkeys(FITTED_DEVICE, 0.0)
-    device = Device(kernel_s=machine.device.kernel_s, **nothing)
-    host = Host(**dict.fromkeys(HOST_CONSTANTS, 0.0))
-    return replace(machine, device=device, host=host, submissions={})
+    nothing = {each.name: 0.0 for each in fields(Device)} | {"kernel_s": machine.device.kernel_s}
+    device = Device(**nothing)
+    host = Host(**{each.name: 0.0 for each in fields(Host)})
+    return replace(machine, device=device, host=host, submissions={}, apart_reread=0.0)

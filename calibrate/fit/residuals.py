@@ -14,6 +14,7 @@ from calibrate.fit.observations import Observations
 from calibrate.fit.overheads import PASS_PROBES
 from calibrate.fit.pass_timings import format_name, probe_cost
 from calibrate.samples import Sample, settings_text
+from model.cost.pipeline import pipelined_s
 from model.machine.machine import Machine
 from model.machine.overlap import larger
 from model.machine.profile import Profile
@@ -58,10 +59,14 @@ def residuals(profile: Profile, samples: Sequence[Sample]) -> tuple[Residual, ..
                 groups[law].append(sample)
     for law, group in groups.items():
         found += _of_law(law, group, linear_observations(group, kernel_s, 0.0))
-    heads = [sample for sample in samples if sample.probe == "attention"]
-    if heads:
-        seen = attention_observations(heads, kernel_s, 0.0, machine.activation_bytes)
-        found += _of_law(machine.attention, heads, seen)
+    caches: dict[RowLaw, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.probe == "attention":
+            of_batch = machine.batch_attention if sample.number("sequences", 1) > 1 else None
+            caches[of_batch or machine.attention].append(sample)
+    for law, group in caches.items():
+        seen = attention_observations(group, kernel_s, 0.0, machine.activation_bytes)
+        found += _of_law(law, group, seen)
     formats = {name for name, _ in machine.laws}
     found += [
         Residual(
@@ -104,8 +109,9 @@ def pass_s(sample: Sample, machine: Machine) -> float:
     ways: dict[str, Quantity] = {
         "build": cost.build_s,
         "submit": busy_s,
+        "queued": cost.device_s,
         "pipelined": busy_s,
-        "decode": larger(cost.device_s, cost.build_s + cost.submit_s),
+        "decode": pipelined_s(cost, machine.host.read_s),
         "awaited": waited_s,
         "growing": waited_s,
     }

@@ -1,12 +1,14 @@
 r"""The price of the past in a pass: reading caches and states, and making room for more.
 
-Attention in 16 bits is one fused kernel that obeys a row law with the cache as its matrix. Four
+Attention in 16 bits is one fused kernel that obeys a row law with the cache as its matrix. Five
 things are not that kernel:
 
 * A quantized cache (`mlx_lm` with `kv_bits`) is read by two quantized products for each query
   head, so the query heads of a group each read the keys and values they share.
 * A latent cache is attended to directly by one row; several rows unfold it first, at the price of
   a product whose rows are the cached tokens (:class:`model.network.mixer.LatentAttention`).
+* A batch has a law of its own where it was measured: its mask is an array, which other kernels
+  take.
 * Attention over a selection reads an indexer's keys, then what was chosen. Each of several rows
   chooses for itself and so is a pass over the cache of its own: mlx-vlm takes them one by one.
 * A cache grows by copying itself: mlx-lm allocates 256 tokens at a time, and every time the whole
@@ -113,10 +115,28 @@ def past_time(
         several = np.greater(rows, 1)
         read_bytes = np.where(several, unfolded.read_bytes, read_bytes)
         columns = np.where(several, unfolded.columns, columns)
+    if sequences > 1 and machine.batch_attention is not None and isinstance(mixer, Attention):
+        return machine.batch_attention.time(cache_product(mixer, context, width, sequences), rows)
+    cache = Product(read_bytes=sequences * read_bytes, depth=depth, columns=sequences * columns)
     group, head_dim = kernel_key(mixer)
     law = machine.attention_law(query_heads_per_kv_head=group, head_dim=head_dim)
-    cache = Product(read_bytes=sequences * read_bytes, depth=depth, columns=sequences * columns)
     return law.time(cache, rows)
+
+
+def cache_product(
+    mixer: Attention, context: Quantity, element_bytes: float, sequences: int = 1
+) -> Product:
+    """The caches of grouped-query attention as the matrix of its law.
+
+    The context is its depth, and each head's query and value widths are its columns. Those of a
+    batch have a column for each query head: its mask is an array, and where no kernel takes one
+    the scores go through memory several times, so that what it costs beside reading is by the
+    score, however wide the heads are.
+    """
+    read_bytes, depth, columns = mixer.cache_read(context, element_bytes)
+    if sequences > 1:
+        columns = sequences * mixer.query_heads
+    return Product(read_bytes=sequences * read_bytes, depth=depth, columns=columns)
 
 
 def chosen_time(

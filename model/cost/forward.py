@@ -32,18 +32,14 @@ from typing import final
 import numpy as np
 
 from model.cost.cache_cost import cache_times
+from model.cost.layer_extras import Extras, layer_extras, library_attention_s
 from model.cost.moe import in_batch
 from model.cost.weight_cost import experts_times, siblings_time
-from model.machine.machine import Device, Machine
+from model.machine.machine import Machine
 from model.machine.overlap import larger
 from model.machine.row_law import ProductTime
 from model.network.checkpoint import Checkpoint
-from model.network.layer import Layer
-from model.network.mixer import MixerKind
 from model.units import Quantity
-
-USUAL_NORMS = 2
-"""Of a layer: before its mixer and before its MLP."""
 
 
 class Bound(StrEnum):
@@ -123,6 +119,9 @@ def _forward_pass(
     # Several sequences of one row each are no new shape for attention; several rows are.
     several: Quantity = np.greater(rows, 1).astype(float)
     reshape_s = new_shapes * machine.host.reshape_s * several
+    submit_s = bare.submit_s + library_attention_s(
+        checkpoint, machine, rows=rows, context=context, sequences=sequences
+    )
     kv_s: Quantity = 0.0
     beyond_s: Quantity = 0.0
     lower_s, upper_s = bare.lower_s, bare.upper_s
@@ -139,7 +138,7 @@ def _forward_pass(
         lower_s=lower_s,
         upper_s=upper_s,
         build_s=bare.build_s + reshape_s,
-        submit_s=bare.submit_s,
+        submit_s=submit_s,
     )
 
 
@@ -181,7 +180,7 @@ def _cacheless_pass(
         for each in architecture.entry
     ]
     kernels = len(weights)
-    special_s: Quantity = 0.0
+    special = Extras(device_s=0.0, build_s=0.0, submit_s=0.0)
     for layer, repeats, formats in checkpoint.layer_kinds:
         count = architecture.loops * repeats
         products = [
@@ -190,14 +189,15 @@ def _cacheless_pass(
         if layer.experts is not None:
             products += experts_times(machine, layer.experts, formats, rows)
         weights += [(count, time) for time in products]
-        special_s = special_s + count * special_layer_s(layer, architecture.hidden_size, device)
+        own = layer_extras(layer, architecture.hidden_size, machine, sequences)
+        special = special.plus(own, count)
         # A mixer is one more kernel of its layer, whatever its cache costs; so is each unfolding.
         unfoldings = 0 if layer.unfolding is None else len(layer.unfolding.matrices)
         kernels += count * (len(products) + (layer.mixer is not None) + unfoldings)
     blocks = architecture.blocks
     several = np.greater(rows, 1)
     layer_s = device.layer_s + np.where(several, device.more_rows_layer_s, 0.0)
-    dispatch_s = device.pass_s + blocks * layer_s + special_s + kernels * device.kernel_s
+    dispatch_s = device.pass_s + blocks * layer_s + special.device_s + kernels * device.kernel_s
     elements_s = rows * blocks * architecture.hidden_size * device.element_s
     elements_s = elements_s + head_rows * architecture.head.columns * device.logit_s
     fixed_s = dispatch_s + elements_s
@@ -210,23 +210,13 @@ def _cacheless_pass(
         dispatch_s=dispatch_s,
         lower_s=fixed_s + total(weights, lambda t: np.maximum(t.memory_s, t.arithmetic_s)),
         upper_s=fixed_s + total(weights, lambda time: time.memory_s + time.arithmetic_s),
-        build_s=blocks * host.build_layer_s + host.build_pass_s,
-        submit_s=blocks * host.submit_layer_s + host.submit_pass_s + submitted_s,
-    )
-
-
-def special_layer_s(layer: Layer, hidden_size: int, device: Device) -> Quantity:
-    """What small kernels cost a layer that a plain one of attention and an MLP does not have.
-
-    Norms beyond two are counted by their weights, in units of the layer's width: Gemma norms what
-    leaves a sublayer as well as what enters it. (Of a recurrence those weights are convolutions.)
-    """
-    recurrent = layer.mixer is not None and layer.mixer.kind is MixerKind.RECURRENT
-    norms = 0 if recurrent else max(0, round(layer.vector_params / hidden_size) - USUAL_NORMS)
-    return (
-        (layer.experts is not None) * device.experts_layer_s
-        + recurrent * device.recurrent_layer_s
-        + norms * device.norm_s
+        build_s=blocks * host.build_layer_s + host.build_pass_s + special.build_s,
+        submit_s=(
+            blocks * (host.submit_layer_s + several * host.submit_more_rows_layer_s)
+            + host.submit_pass_s
+            + submitted_s
+            + special.submit_s
+        ),
     )
 
 

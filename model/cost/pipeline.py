@@ -12,7 +12,7 @@ pass i moves them to
 
 and a round that reads its tokens ends at :math:`D + sync`. Plain decoding never waits, since
 mlx-lm builds the next step before it reads the last one: in the steady state a token takes
-max(device, host).
+max(device, host + read).
 
 Source: mlx-lm 0.32 `generate_step` and `speculative_generate_step`; the latter reads once per
 round. The recurrence ignores that a device may starve between two kernels of one pass.
@@ -27,9 +27,9 @@ from model.machine.overlap import larger
 from model.units import Quantity
 
 
-def pipelined_s(cost: PassCost) -> Quantity:
+def pipelined_s(cost: PassCost, read_s: Quantity = 0.0) -> Quantity:
     """Steady time per pass of a loop that stays one pass ahead of its reader."""
-    return larger(cost.device_s, cost.host_s)
+    return larger(cost.device_s, cost.host_s + read_s)
 
 
 def awaited_s(passes: Iterable[PassCost], sync_s: Quantity) -> Quantity:

@@ -43,27 +43,33 @@ def siblings_time(
     tiled_from = machine.tiled_apart_from(formats[matrices[0].name]) if sequences > 1 else None
     if tiled_from is None:
         return law.time(product, rows)
-    return apart_time(law, product, rows, sequences, tiled_from)
+    return apart_time(law, product, rows, sequences, tiled_from, machine.apart_reread)
 
 
 def apart_time(
-    law: RowLaw, product: Product, rows: Quantity, sequences: int, tiled_from: int
+    law: RowLaw,
+    product: Product,
+    rows: Quantity,
+    sequences: int,
+    tiled_from: int,
+    reread: Quantity = 1.0,
 ) -> ProductTime:
     r"""A product whose sequences do not share tiles, from `tiled_from` rows of all together on.
 
     Each of the B sequences then walks the weights in tiles of its own, all at once:
 
-    .. math:: t = t_{tiled}(B W, K, B N;\, M / B)
+    .. math:: t = t_{tiled}(W (1 + s (B - 1)), K, B N;\, M / B)
 
     so that narrow matrices fill the device better, and 16 sequences of one row cost sixteen
-    tiles of which each has one row in use. Below, a row costs what it costs anyway.
+    tiles of which each has one row in use. Below, a row costs what it costs anyway. The share s of
+    the weights that a further sequence reads from memory is the machine's `apart_reread`: all of
+    them unless the last-level cache was seen to save some.
     Source: mlx 0.32, `cuda/quantized/quantized.cpp` and `qmm_sm80.cu`, where sequences are the
-    third dimension of the launch. Derived, not fitted; what the last-level cache saves of the
-    repeated reading is not known.
+    third dimension of the launch.
     """
     together = law.time(product, rows)
     whole = Product(
-        read_bytes=sequences * product.read_bytes,
+        read_bytes=(1.0 + reread * (sequences - 1)) * product.read_bytes,
         depth=product.depth,
         columns=sequences * product.columns,
     )

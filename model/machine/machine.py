@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from model.errors import InputError
-from model.machine.kernels.attention import VectorAttention
+from model.machine.kernels.attention import LibraryAttention, VectorAttention
 from model.machine.kernels.dispatch import Dispatch
 from model.machine.kernels.grouping import Grouping
 from model.machine.row_law import Cut, RowLaw, Shape, shape_of
@@ -46,6 +46,8 @@ class Device:
       norms. 0 where a profile does not tell.
     * `norm_s`: a norm beyond the two that every layer of attention has, a kernel that the next
       one waits for. 0 where a profile does not tell.
+    * `batch_layer_s`: what a layer costs on top as soon as several sequences share the pass, for
+      masks and for an attention that is not one kernel. 0 where a profile does not tell.
     """
 
     kernel_s: Quantity
@@ -57,6 +59,7 @@ class Device:
     experts_layer_s: Quantity = 0.0
     recurrent_layer_s: Quantity = 0.0
     norm_s: Quantity = 0.0
+    batch_layer_s: Quantity = 0.0
 
 
 @final
@@ -70,6 +73,15 @@ class Host:
     as every round of a strategy does: MLX's CUDA back end has cuDNN plan attention anew for each
     shape of queries and keys (mlx 0.32, `cuda/scaled_dot_product_attention.cpp`); elsewhere it
     is nothing.
+
+    A loop that stays one pass ahead of its reader does not wait, but reading a token that is there
+    already and letting go of what made it takes the host `read_s`.
+
+    Some layers cost more than `build_layer_s` and `submit_layer_s`: one with routed experts, one
+    with norms beyond two (each), one of a pass that several sequences share, and, to submit, one
+    of several rows, and one whose single row a library attends with
+    (:mod:`model.machine.kernels.attention`). These, and `read_s`, are 0 where a profile does not
+    tell.
     """
 
     build_layer_s: Quantity
@@ -78,6 +90,15 @@ class Host:
     submit_pass_s: Quantity
     sync_s: Quantity
     reshape_s: Quantity
+    read_s: Quantity = 0.0
+    submit_more_rows_layer_s: Quantity = 0.0
+    build_experts_layer_s: Quantity = 0.0
+    submit_experts_layer_s: Quantity = 0.0
+    build_norm_s: Quantity = 0.0
+    submit_norm_s: Quantity = 0.0
+    build_batch_layer_s: Quantity = 0.0
+    submit_batch_layer_s: Quantity = 0.0
+    submit_library_attention_s: Quantity = 0.0
 
 
 @final
@@ -106,13 +127,16 @@ class Machine:
     """One machine and runtime; every quantity is a number, or an array over draws of a fit.
 
     `laws` are keyed by weight format (a name, or the family of kernels that serves it) and
-    shape, `submissions` by weight format. `attention` is the law whose matrix is the cache.
+    shape, `submissions` by weight format. `attention` is the law whose matrix is the cache, and
+    `batch_attention` that of several sequences side by side, where those have another kernel.
     `activation_bytes` is the size of an activation and of an entry of the cache.
 
     What the runtime decides is known where its tables cover the machine: `dispatch` says from
     which row a matrix is tiled, `vector_attention` how many query rows share the first kernel of
     attention, `grouping` when gathered experts share tiles (None: never). `sustained_share` is
     the share of its cold speed that remains after minutes of work.
+    `apart_reread` is the share of the weights that each further sequence of a batch reads again
+    where sequences are tiled apart.
     """
 
     name: str
@@ -127,10 +151,13 @@ class Machine:
     attention: RowLaw
     device: Device
     host: Host
+    batch_attention: RowLaw | None = None
     dispatch: Dispatch | None = None
     vector_attention: VectorAttention | None = None
+    library_attention: LibraryAttention | None = None
     grouping: Grouping | None = None
     sustained_share: Quantity | None = None
+    apart_reread: Quantity = 1.0
 
     def law(
         self, weight_format: WeightFormat, *, depth: int, columns: int, widest: int | None = None
@@ -191,6 +218,9 @@ class Machine:
             self,
             laws={key: law.at_speed(share) for key, law in self.laws.items()},
             attention=self.attention.at_speed(share),
+            batch_attention=(
+                None if self.batch_attention is None else self.batch_attention.at_speed(share)
+            ),
             device=Device(**costs),
             sustained_share=None,
         )

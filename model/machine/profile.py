@@ -5,12 +5,12 @@ it, the *constants* by name, each with value, standard error, unit, origin and d
 
     {"schema": 1, "name": ..., "laws": [{"format": "4bit", "shape": "wide", "overlap": 2.0,
      "rows_measured": 64, "regimes": [{"first_row": 1, "tile_rows": 1.0, ...}]}],
-     "attention": {...}, "constants": {"kernel_s": {...},
+     "attention": {...}, "batch_attention": null, "constants": {"kernel_s": {...},
      "4bit.wide.1.bandwidth_bytes_per_s": {...}}, "environment": {...}, "samples": [...]}
 
 A header may state `gpu`, from which the tables of MLX's kernels say what depends on the size of a
 matrix and what another release changes; without it a profile prices what it was measured with. It
-may state `several_rows_residual_log` too, which is 0 if left out.
+may state `several_rows_residual_log` too, which is 0 if left out, and `batch_attention`.
 A regime without a constant for its bandwidth (or rate) is not bound by it within what was
 measured. `tile_rows` null is one tile for any rows, `overlap` null is perfect overlap.
 """
@@ -26,7 +26,7 @@ from typing import Any, final
 import numpy as np
 
 from model.machine.constant import Constant, Origin
-from model.machine.kernels.attention import vector_attention
+from model.machine.kernels.attention import library_attention, vector_attention
 from model.machine.kernels.dispatch import dispatch_of
 from model.machine.kernels.gpu import Gpu
 from model.machine.kernels.grouping import grouping
@@ -52,7 +52,10 @@ class RegimeForm:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawForm:
-    """A row law without its rates; format and shape are empty for attention."""
+    """A row law without its rates.
+
+    Attention has no format, and no shape, or BATCH where several sequences stand side by side.
+    """
 
     format: str
     shape: str
@@ -63,7 +66,9 @@ class LawForm:
     @property
     def name(self) -> str:
         """The first part of the names of its constants."""
-        return f"{self.format}.{self.shape}" if self.shape else "attention"
+        if self.format:
+            return f"{self.format}.{self.shape}"
+        return f"{self.shape}.attention" if self.shape else "attention"
 
     def assemble(self, values: Mapping[str, Quantity]) -> RowLaw:
         """The law with rates from `values`; a rate that is not there does not bind."""
@@ -109,8 +114,15 @@ class Header:
     residual_log: float
     laws: tuple[LawForm, ...]
     attention: LawForm
+    batch_attention: LawForm | None = None
     gpu: Gpu | None = None
     several_rows_residual_log: float = 0.0
+
+    @property
+    def all_laws(self) -> tuple[LawForm, ...]:
+        """Every law that has constants."""
+        of_batch = () if self.batch_attention is None else (self.batch_attention,)
+        return (*self.laws, self.attention, *of_batch)
 
 
 @final
@@ -176,11 +188,19 @@ class Profile:
                 **{name: values[name] for name in DEVICE_CONSTANTS},
                 **{name: values[name] for name in LAYER_CONSTANTS if name in values},
             ),
-            host=Host(**{name: values[name] for name in HOST_CONSTANTS}),
+            host=Host(
+                **{name: values[name] for name in HOST_CONSTANTS},
+                **{name: values[name] for name in HOST_LAYER_CONSTANTS if name in values},
+            ),
+            batch_attention=(
+                None if header.batch_attention is None else header.batch_attention.assemble(values)
+            ),
             dispatch=dispatch_of(header.device, header.runtime, header.gpu),
             vector_attention=vector_attention(header.device, header.runtime),
+            library_attention=library_attention(header.device, header.runtime),
             grouping=grouping(header.device, header.runtime),
             sustained_share=values.get(SUSTAINED_SHARE),
+            apart_reread=np.minimum(values.get(APART_REREAD, 1.0), 1.0),
         )
 
 
@@ -200,8 +220,22 @@ HOST_CONSTANTS = (
     "sync_s",
     "reshape_s",
 )
-LAYER_CONSTANTS = ("experts_layer_s", "recurrent_layer_s", "norm_s")
+LAYER_CONSTANTS = ("experts_layer_s", "recurrent_layer_s", "norm_s", "batch_layer_s")
+HOST_LAYER_CONSTANTS = (
+    "read_s",
+    "submit_more_rows_layer_s",
+    "build_experts_layer_s",
+    "submit_experts_layer_s",
+    "build_norm_s",
+    "submit_norm_s",
+    "build_batch_layer_s",
+    "submit_batch_layer_s",
+    "submit_library_attention_s",
+)
 """What some kinds of layers cost on top; a profile may leave them out."""
+BATCH = "batch"
+APART_REREAD = "apart_reread"
+"""What a further sequence of a batch reads again (`Machine.apart_reread`); may be left out."""
 ONE_ROW, MORE_ROWS = "submit_one_row_s", "submit_more_rows_s"
 """Ends of the names of a format's submission constants."""
 SUSTAINED_SHARE = "sustained_share"

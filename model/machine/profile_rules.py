@@ -12,6 +12,7 @@ from model.errors import InputError
 from model.machine.constant import Constant, Origin
 from model.machine.kernels.gpu import GENERATIONS, SIZES
 from model.machine.profile import (
+    BATCH,
     DEVICE_CONSTANTS,
     HOST_CONSTANTS,
     SCHEMA,
@@ -124,8 +125,8 @@ def check_laws(header: Header, constants: Mapping[str, Constant], where: str) ->
         raise InputError(place, "is not a share of the cold speed", "give more than 0, at most 1")
     if not header.laws:
         raise InputError(f"{where}: laws", "is empty", "calibrate at least one weight format")
-    names = [law.name for law in (*header.laws, header.attention)]
-    for law in (*header.laws, header.attention):
+    names = [law.name for law in header.all_laws]
+    for law in header.all_laws:
         place = f"{where}: law {law.name}"
         if names.count(law.name) > 1:
             raise InputError(place, "is there more than once", REMEDY)
@@ -141,7 +142,7 @@ def check_form(law: LawForm, place: str) -> None:
         raise InputError(place, f"has regimes from rows {first_rows}", "start at 1, rise")
     tiles = [each.tile_rows for each in law.regimes if each.tile_rows is not None]
     rules = (
-        (not law.shape or law.shape in set(Shape), "has an unknown shape"),
+        (law.shape in (set(Shape) if law.format else {"", BATCH}), "has an unknown shape"),
         (law.overlap is None or law.overlap >= 1.0, "has an overlap below 1"),
         (law.rows_measured >= 1, "was measured at no row"),
         (

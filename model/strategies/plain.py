@@ -82,10 +82,11 @@ class Plain(AbstractStrategy):
     def round(self, target: Checkpoint, machine: Machine, context: Quantity) -> Round:
         """One pass of one row a sequence; `host` is what the device waits for its next pass."""
         cost = forward_pass(target, machine, rows=1, context=context, sequences=self.sequences)
-        idle_s = pipelined_s(cost) - cost.device_s
+        host_s = cost.host_s + machine.host.read_s
+        idle_s = pipelined_s(cost, machine.host.read_s) - cost.device_s
         grown_s = growth_s(target, machine, context=context, sequences=self.sequences)
         return Round(
             parts_s=(*target_parts(cost), ("growth", grown_s), ("host", idle_s)),
-            lower_s=np.maximum(cost.lower_s, cost.host_s) + grown_s,
-            upper_s=np.maximum(cost.upper_s, cost.host_s) + grown_s,
+            lower_s=np.maximum(cost.lower_s, host_s) + grown_s,
+            upper_s=np.maximum(cost.upper_s, host_s) + grown_s,
         )

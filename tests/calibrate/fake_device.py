@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from calibrate.timing import Job
+from calibrate.timing import LONGEST_CHAIN, Job
 
 
 class FakeClock:
@@ -31,6 +31,8 @@ class FakeWorkload:
         self._floor_s = floor_s
         self._disturbed = disturbed
         self.jobs: list[int] = []
+        self.longest = LONGEST_CHAIN
+        self.patience = 1.0
 
     def prepare(self, units: int) -> Job:
         self._clock.now_s += 5.0  # building a graph is no part of the time

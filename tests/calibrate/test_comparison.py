@@ -56,14 +56,19 @@ def test_a_run_as_fast_as_predicted_has_no_error(m3: Profile) -> None:
     assert only.covered
 
 
-def test_a_strategy_is_scored_against_the_plain_run_before_it(m3: Profile) -> None:
+def test_of_repeats_the_fastest_counts(m3: Profile) -> None:
     slow, fast = (replace(PLAIN, id=i, round_s=(s,) * 8) for i, s in (("a", 0.4), ("b", 0.2)))
     run = replace(BLANK, round_s=(0.4,) * 8, accepted=(1,) * 8)
-    first = compare_runs([slow, run, fast], m3)[2]
-    last = compare_runs([slow, fast, run], m3)[3]
-    assert (first.quantity, last.quantity) == (SPEEDUP, SPEEDUP)
-    assert first.measured == pytest.approx(2.0)
-    assert last.measured == pytest.approx(1.0)
+    for runs in ([slow, run, fast], [fast, run, slow]):
+        plain, own, speedup = compare_runs(runs, m3)
+        assert plain.id == "b"
+        assert (own.quantity, speedup.quantity) == (THROUGHPUT, SPEEDUP)
+        assert speedup.measured == pytest.approx(1.0)
+
+
+def test_a_run_in_another_environment_is_no_repeat(m3: Profile) -> None:
+    elsewhere = replace(PLAIN, id="b", environment=replace(PLAIN.environment, gpu_cores=99))
+    assert [each.id for each in compare_runs([PLAIN, elsewhere], m3)] == [PLAIN.id, "b"]
 
 
 EVERY = (

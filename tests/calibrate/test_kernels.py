@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calibrate import kernels, stacks
 from calibrate.cold import ACCELERATOR, PROCESSOR
+from calibrate.probe_network import config_of
 from calibrate.timing import Pace, Workload, summarise, visit
 from model.network.weight_format import weight_format
 
@@ -121,8 +122,16 @@ def test_small_chains_run(operation: str) -> None:
         workload.prepare(9)()
 
 
-CONFIG = stacks.llama_config(
-    hidden=128, intermediate=128, query_heads=2, kv_heads=1, head_dim=64, vocab=64, layers=2
+CONFIG = config_of(
+    {
+        "hidden": 128,
+        "intermediate": 128,
+        "query_heads": 2,
+        "kv_heads": 1,
+        "head_dim": 64,
+        "vocab": 64,
+        "layers": 2,
+    }
 )
 
 

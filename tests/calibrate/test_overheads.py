@@ -30,6 +30,8 @@ HOST = Host(
     submit_pass_s=50e-6,
     sync_s=200e-6,
     reshape_s=5e-3,
+    read_s=150e-6,
+    submit_more_rows_layer_s=10e-6,
 )
 SUBMISSIONS = {
     "4bit": Submission(one_row_s=2e-6, more_rows_s=3e-6),
@@ -79,17 +81,18 @@ def sample(probe: str, each: Settings, noise: float) -> Sample:
     seconds = {
         "build": float(cost.build_s),
         "submit": busy_s,
+        "queued": float(cost.device_s),
         "pipelined": busy_s,
-        "decode": float(pipelined_s(cost)),
+        "decode": float(pipelined_s(cost, HOST.read_s)),
         "awaited": float(awaited_s([cost], HOST.sync_s)),
         "growing": float(awaited_s([cost], HOST.sync_s)),
     }[mode]
     return replace(blank, seconds=seconds * noise)
 
 
-def samples(scatter: float) -> Iterator[Sample]:
+def samples(scatter: float, seed: int = 17) -> Iterator[Sample]:
     """The probes of a calibration: two widths, two depths, and narrow ones for the host."""
-    generator = np.random.default_rng(17)
+    generator = np.random.default_rng(seed)
 
     def noise() -> float:
         return float(np.exp(generator.normal(scale=scatter)))
@@ -134,7 +137,7 @@ def test_with_noise_whole_passes_are_still_predicted() -> None:
     measured = list(samples(0.03))
     constants, residual_log = fit_overheads(measured, bare(), bare())
     assert residual_log == pytest.approx(0.03, rel=0.4)
-    names = unknown_names(measured)
+    names = unknown_names(measured, bare())
     values = np.array([constants[name].value for name in names])
     predicted = pass_timings(measured, names, bare()).predict_s(values)
     undisturbed = np.array([each.seconds for each in samples(0.0)])
@@ -142,16 +145,17 @@ def test_with_noise_whole_passes_are_still_predicted() -> None:
 
 
 def test_error_bars_hold_the_truth_about_as_often_as_they_should() -> None:
-    """Two standard errors of draws, on a log scale, hold 95 %; asked for is all but one."""
-    measured = list(samples(0.03))
-    constants, _ = fit_overheads(measured, bare(), bare())
-    names = unknown_names(measured)
-    inside = [
-        abs(np.log(truth()[name] / constants[name].value))
-        < 2 * np.std(np.log(constants[name].draws))
-        for name in names
-    ]
-    assert sum(inside) >= len(names) - 1
+    """Two standard errors of draws, on a log scale, hold 95 %: of 136 constants 124 to 135."""
+    inside: list[bool] = []
+    for seed in range(8):
+        measured = list(samples(0.03, seed))
+        constants, _ = fit_overheads(measured, bare(), bare())
+        inside += [
+            abs(np.log(truth()[name] / constants[name].value))
+            < 2 * np.std(np.log(constants[name].draws))
+            for name in unknown_names(measured, bare())
+        ]
+    assert 0.91 < np.mean(inside) < 1.0
 
 
 def test_one_disturbed_probe_does_not_rule() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from calibrate.environment import Environment
 from calibrate.grid import MODES
+from calibrate.pass_questions import SEVERAL_ROWS
 from calibrate.plan import EXPECTED_S, MEMORY_SHARE, checked, plan
 from calibrate.probe import Plan, Probe
-from calibrate.questions import SEVERAL_ROWS
 from calibrate.samples import REFERENCE
 from calibrate.session import Speed
 from model.errors import InputError
@@ -100,18 +100,23 @@ class TestEveryPlan:
         submitted = {
             (each.text("format"), each.number("layers"), each.number("rows"))
             for each in of_kind(planned, "host")
-            if each.text("mode") == "submit"
+            if each.text("mode") == "submit" and "network" not in dict(each.settings)
         }
-        depths = {each.number("layers") for each in of_kind(planned, "host")}
+        submits = [each for each in of_kind(planned, "host") if each.text("mode") == "submit"]
+        depths = {each.number("layers") for each in submits}
         assert len(depths) >= 2
         assert submitted == set(product(planned.formats, depths, (1, SEVERAL_ROWS)))
 
     def test_a_new_context_is_met_by_one_row_and_by_several(self, planned: Plan) -> None:
-        """Beside passes that meet the same one again, of the same network."""
+        """Beside passes that meet the same one again, of the same network; and of other heads."""
         hosts = of_kind(planned, "host")
         growing = [each for each in hosts if each.text("mode") == "growing"]
-        assert [each.number("rows") for each in growing] == [1, SEVERAL_ROWS]
-        [material] = {each.material for each in growing}
+        assert [each.number("rows") for each in growing[:2]] == [1, SEVERAL_ROWS]
+        assert all(each.number("rows") == SEVERAL_ROWS for each in growing[2:])
+        names = ("query_heads", "kv_heads", "head_dim")
+        heads = {tuple(map(each.number, names)) for each in growing[1:]}
+        assert len(heads) == len(growing) - 1
+        [material] = {each.material for each in growing[:2]}
         beside = {each.text("mode") for each in hosts if each.material == material}
         assert beside >= {"build", "submit", "awaited"}
 

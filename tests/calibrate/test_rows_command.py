@@ -87,7 +87,7 @@ def test_the_law_prices_the_matrix_that_was_measured() -> None:
         if point.format == "4bit":
             ratio = law.time(product, point.rows).total_s / law.time(product, 1).total_s
             assert point.predicted == pytest.approx(float(ratio))
-    assert median(errors) < 0.05
+    assert median(errors) < 0.06
 
 
 def test_a_chip_that_nobody_measured_has_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,14 +8,15 @@ import mlx.core as mx
 import pytest
 
 from calibrate import stacks
+from calibrate.pass_questions import SEVERAL_ROWS
 from calibrate.probe import Probe
-from calibrate.questions import SEVERAL_ROWS
+from calibrate.probe_network import config_of
 from calibrate.workloads import Workshop
 
 PLANS_KEPT = 256
 """Attention plans that MLX's CUDA back end keeps."""
 
-NARROW: dict[str, int] = {
+NARROW: dict[str, str | int] = {
     "hidden": 128,
     "intermediate": 128,
     "query_heads": 2,
@@ -24,7 +25,7 @@ NARROW: dict[str, int] = {
     "vocab": 64,
     "layers": 2,
 }
-CONFIG = stacks.llama_config(**NARROW)
+CONFIG = config_of(NARROW)
 CONTEXT = 20
 
 

@@ -99,7 +99,7 @@ def test_m4_pro_shares_one_row_rate_between_two_and_four_bits(bits: int) -> None
         {rows: 1e-6 * micro for rows, micro in M4_PRO_S[bits].items()},
         product(5120, 17408, bits + 0.25),
     )
-    law = fit_law(sweep, boundaries=(10,))
+    law = fit_law(sweep, {10: None})
     assert float(law.regimes[0].flops_per_s) == pytest.approx(2.5e12, rel=0.03)
     assert np.max(np.abs(residuals_log(law, sweep))) < 0.05
 

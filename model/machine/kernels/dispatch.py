@@ -31,6 +31,7 @@ class Kernel:
 
     `effort` is the time of a product over that in the tile that the rate is of, `busy_columns` the
     columns that each core needs to be busy, and the partitions those into which it cuts K.
+    A `library` chooses among kernels of its own.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Kernel:
     busy_columns: float = 0.0
     least_partitions: int = 1
     most_partitions: int = 1
+    library: bool = False
 
     def partial_sums(self, *, depth: int, columns: int) -> int:
         """Partial sums of each output: the partitions of K, 0 where it is left whole.

@@ -89,7 +89,7 @@ def test_half_the_bits_are_not_half_the_time(bench: Bench, claims: dict[str, Cla
 def test_where_unpacking_binds_fewer_bits_buy_nothing(elsewhere: dict[str, Claim]) -> None:
     claim = elsewhere["fewer-bits"]
     assert claim.verdict is Verdict.CONTRADICTS
-    assert value(claim, "NVIDIA H200", "4-bit / 8-bit") < 1.0
+    assert value(claim, "NVIDIA H200", "4-bit / 8-bit") == pytest.approx(1.0, abs=0.1)
     assert elsewhere["one-read"].verdict is Verdict.CONTRADICTS
 
 
@@ -172,7 +172,10 @@ def test_the_first_formats_are_those_of_the_setting(claims: dict[str, Claim]) ->
 
 def test_where_every_row_is_paid_for_the_pair_is_inconsistent(elsewhere: dict[str, Claim]) -> None:
     assert elsewhere["draft-length"].verdict is Verdict.INCONSISTENT
-    assert elsewhere["five-tokens"].verdict is Verdict.CONTRADICTS
+    five = elsewhere["five-tokens"]
+    assert five.verdict is Verdict.DEPENDS  # on the format: 16-bit weights are read once for all
+    assert value(five, "NVIDIA H200, mlx-0.32.4, 4bit", "5 rows") > 4.0
+    assert value(five, "NVIDIA H200, mlx-0.32.4, bf16", "5 rows") < 1.3
 
 
 def test_speed_of_a_fixed_canvas_is_proportional_to_the_answer(claims: dict[str, Claim]) -> None:

@@ -1,0 +1,28 @@
+"""Repeats of a run: the fastest is the one that the least disturbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from calibrate.environment import Environment
+from calibrate.run_record import Run
+from calibrate.run_settings import Settings
+
+Key: TypeAlias = tuple[str, str, str, int, Settings, Environment]
+
+
+def fastest(runs: Iterable[Run]) -> list[Run]:
+    """Of runs that differ in their times alone the fastest, in the order of the first of each.
+
+    Other programs only ever make a run slower, on a shared host by half for seconds on end, so
+    that the same decode made twice differs by more than any prediction of it errs.
+    """
+    best: dict[Key, Run] = {}
+    for run in runs:
+        weights, context = run.target_weights, run.context_tokens
+        key = run.target, run.target_format, weights, context, run.settings, run.environment
+        found = best.setdefault(key, run)
+        if run.tokens_per_s > found.tokens_per_s:
+            best[key] = run
+    return list(best.values())

@@ -1,0 +1,105 @@
+"""What a layer costs beyond a plain one of attention and an MLP, on the device and on the host.
+
+That is for routed experts, a recurrence, further norms, and for sharing the pass in a batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from model.machine.machine import Machine
+from model.network.checkpoint import Checkpoint
+from model.network.layer import Layer
+from model.network.mixer import Attention, MixerKind
+from model.units import Quantity
+
+USUAL_NORMS = 2
+"""Of a layer: before its mixer and before its MLP."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Extras:
+    """Seconds of small kernels on the device, and of building and submitting them on the host."""
+
+    device_s: Quantity
+    build_s: Quantity
+    submit_s: Quantity
+
+    def plus(self, other: Extras, count: float) -> Extras:
+        """These and `count` times the others."""
+        return Extras(
+            device_s=self.device_s + count * other.device_s,
+            build_s=self.build_s + count * other.build_s,
+            submit_s=self.submit_s + count * other.submit_s,
+        )
+
+
+def layer_extras(layer: Layer, hidden_size: int, machine: Machine, sequences: int) -> Extras:
+    """What one layer costs beyond `layer_s`, `build_layer_s` and `submit_layer_s`."""
+    device, host = machine.device, machine.host
+    mixture = layer.experts is not None
+    recurrent = layer.mixer is not None and layer.mixer.kind is MixerKind.RECURRENT
+    batch = sequences > 1 and layer.mixer is not None and not recurrent
+    norms = further_norms(layer, hidden_size)
+    # On the device those of queries and keys run side by side with much else.
+    all_norms = norms + 2 * (head_norm_params(layer, hidden_size) > 0)
+    return Extras(
+        device_s=(
+            mixture * device.experts_layer_s
+            + recurrent * device.recurrent_layer_s
+            + norms * device.norm_s
+            + batch * device.batch_layer_s
+        ),
+        build_s=(
+            mixture * host.build_experts_layer_s
+            + all_norms * host.build_norm_s
+            + batch * host.build_batch_layer_s
+        ),
+        submit_s=(
+            mixture * host.submit_experts_layer_s
+            + all_norms * host.submit_norm_s
+            + batch * host.submit_batch_layer_s
+        ),
+    )
+
+
+def further_norms(layer: Layer, hidden_size: int) -> int:
+    """Norms beyond two, counted by their weights in units of the layer's width.
+
+    Gemma norms what leaves a sublayer as well as what enters it. Those of queries and keys are
+    counted apart, and of a recurrence these weights are convolutions.
+    """
+    if layer.mixer is not None and layer.mixer.kind is MixerKind.RECURRENT:
+        return 0
+    others = layer.vector_params - head_norm_params(layer, hidden_size)
+    return max(0, round(others / hidden_size) - USUAL_NORMS)
+
+
+def head_norm_params(layer: Layer, hidden_size: int) -> int:
+    """Weights of the norms of queries and keys, each as wide as a head; 0 where there are none."""
+    if not isinstance(layer.mixer, Attention):
+        return 0
+    two = 2 * layer.mixer.head_dim
+    return two if layer.vector_params % hidden_size == two % hidden_size else 0
+
+
+def library_attention_s(
+    checkpoint: Checkpoint,
+    machine: Machine,
+    *,
+    rows: Quantity,
+    context: Quantity,
+    sequences: int,
+) -> Quantity:
+    """What submitting attention costs on top in a pass that a library serves, in all its layers."""
+    if machine.library_attention is None:
+        return 0.0
+    served = machine.library_attention.serves(rows=rows, context=context, sequences=sequences)
+    attending = checkpoint.architecture.loops * sum(
+        repeats
+        for layer, repeats, _ in checkpoint.layer_kinds
+        if layer.mixer is not None and layer.mixer.kind is not MixerKind.RECURRENT
+    )
+    return served * attending * machine.host.submit_library_attention_s
