@@ -9,7 +9,7 @@ plans of the earlier. Nothing of the times is used here: coins and settings say 
 was met, so the runs are played again and a list of plans is kept as MLX keeps its own.
 
 Networks whose heads are alike share plans, whatever their weight formats. Runs whose first round
-cannot be told, for no coin decided it, are kept whole.
+cannot be told, for no coin decided it, are kept whole, and so are runs of mlx-vlm's loops.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def alone(runs: Sequence[Run]) -> list[Run | None]:
     for run in runs:
         if run.environment != environment:
             plans, environment = Plans(plans_kept(run.environment)), run.environment
-        if run.environment.device != "cuda" or run.forced_acceptance is None:
+        others = bool(run.library)  # of a loop of mlx-vlm it is not known what it asks for
+        if run.environment.device != "cuda" or others or run.forced_acceptance is None:
             found.append(run)
             continue
         for warmed in (1.0, run.forced_acceptance):

@@ -9,19 +9,18 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, quantiles
+from statistics import fmean
 from typing import NoReturn, final
 
 from calibrate.environment import Environment
+from calibrate.round_times import block_means, block_numbers, mean_quartile, quartile
 from calibrate.run_settings import DRAFTED, Settings
 from model.errors import InputError
 from model.typed_json import record_from_json
 
-BLOCK_ROUNDS = 8
 MAX_TOKENS = 100_000_000
 FOLDER = "give a file in a folder that can be"
 
@@ -34,7 +33,9 @@ class Run:
     A round is one pass of the target: one token and, where there is a draft, the accepted draft
     tokens before it. The first round holds the prefill and the warm-up and is not listed. No
     listed round was cut short: the loop is asked for more tokens than are wanted, and its last
-    round is seen to its end. Fields with a default were added later; older files lack them.
+    round is seen to its end. Of block diffusion each pass of the answer is a round, those that only
+    write a finished block to the cache included; the prefill is not. Fields with a default were
+    added later; older files lack them.
 
     Attributes:
         date: UTC, ISO 8601.
@@ -51,6 +52,10 @@ class Run:
         proposed: Draft tokens that were proposed in each round; empty where all rounds propose
             `draft_length`, as all but those of prompt lookup do.
         context_filled: Whether the caches held random keys and values instead of the prompt's.
+        commits: Of block diffusion, tokens that each round fixed: 0 where it wrote a finished block
+            to the cache. What lies behind the end of the answer in its last block counts.
+        library: The library whose loop it was, with its version; "" for mlx-lm, whose version is
+            in the environment.
 
     The other attributes are those of `calibrate.run_settings.Settings`.
     """
@@ -79,8 +84,14 @@ class Run:
     canvas: int = 0
     forced_acceptance: float | None = None
     seed: int = 0
+    block: int = 0
+    steps: int = 0
+    committed: float | None = None
+    threshold: float | None = None
     proposed: tuple[int, ...] = ()
     context_filled: bool = False
+    commits: tuple[int, ...] = ()
+    library: str = ""
 
     def __post_init__(self) -> None:
         try:
@@ -112,6 +123,16 @@ class Run:
                 f"has a count that is neither 0 nor {self.draft_length}, or below the accepted",
             ),
             (len(self.output) == self.tokens, "output", f"has not {self.tokens} tokens"),
+            (
+                len(self.commits) == (len(self.round_s) if self.block else 0),
+                "commits",
+                "has not one count per round of diffusion",
+            ),
+            (
+                all(0 <= count <= self.block for count in self.commits),
+                "commits",
+                f"has a count outside 0 to {self.block}",
+            ),
         )
         for holds, field, wrong in rules:
             if not holds:
@@ -121,6 +142,11 @@ class Run:
     def settings(self) -> Settings:
         """The strategy and its settings, without what they were run on."""
         return Settings(**{each.name: getattr(self, each.name) for each in fields(Settings)})
+
+    @property
+    def text(self) -> str:
+        """The strategy and its settings in a few words, and the answer's length where it tells."""
+        return f"{self.settings.text} answer={self.tokens}" if self.block else self.settings.text
 
     @property
     def drafting(self) -> tuple[int, ...]:
@@ -152,8 +178,20 @@ class Run:
 
     @property
     def tokens_per_pass(self) -> float:
-        """Output tokens per target pass, the target's own token included; 1 without a draft."""
+        """Output tokens per target pass, the target's own token included; 1 without a draft.
+
+        Of block diffusion, tokens of the answer over all passes: what was fixed behind its end is
+        not counted, and passes that only write to the cache are.
+        """
+        if self.block:
+            return self.tokens / len(self.round_s)
         return 1.0 + fmean(self.accepted)
+
+    @property
+    def committed_per_pass(self) -> float | None:
+        """Tokens that a denoising pass fixed, on average; None without block diffusion."""
+        denoising = [count for count in self.commits if count]
+        return fmean(denoising) if denoising else None
 
     @property
     def match(self) -> float:
@@ -171,7 +209,11 @@ class Run:
         that accepted everything the next draft pass has two rows, for mlx-lm then feeds the last
         draft token together with the target's; the kind of the first listed round is not known,
         and it is left out unless it is the only one. Rounds of prompt lookup have a draft or none.
+        Each block of diffusion has another context, and a kind of its own, and so have the passes
+        that write.
         """
+        if self.block:
+            return mean_quartile(block_numbers(self.commits), self.round_s)
         if not self.draft_length:
             return quartile(block_means(self.round_s))
         if self.strategy == "prompt-lookup":
@@ -199,27 +241,7 @@ class Run:
 
         Far below `tokens_per_s`, the machine was disturbed, throttled, or growing its cache.
         """
-        return self.batch * sum(1 + count for count in self.accepted) / sum(self.round_s)
-
-
-def mean_quartile(kinds: Sequence[bool], seconds: Sequence[float]) -> float:
-    """The lower quartile of each kind of round, weighted by how many there are."""
-    times: dict[bool, list[float]] = {}
-    for kind, each_s in zip(kinds, seconds, strict=True):
-        times.setdefault(kind, []).append(each_s)
-    return sum(len(group) / len(seconds) * quartile(group) for group in times.values())
-
-
-def block_means(seconds: Sequence[float]) -> list[float]:
-    """Means of 8 rounds in a row; the last block takes what is left over."""
-    starts = range(0, max(len(seconds) - BLOCK_ROUNDS, 0) + 1, BLOCK_ROUNDS)
-    ends = [*starts[1:], len(seconds)]
-    return [fmean(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
-
-
-def quartile(values: Sequence[float]) -> float:
-    """The lower quartile, interpolated; of a single value, itself."""
-    return quantiles(values, n=4, method="inclusive")[0] if len(values) > 1 else values[0]
+        return self.batch * self.tokens_per_pass * len(self.round_s) / sum(self.round_s)
 
 
 def append_run(path: Path, run: Run) -> None:
