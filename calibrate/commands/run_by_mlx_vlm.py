@@ -26,7 +26,7 @@ from calibrate.run_memory import check_memory, needed_bytes
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 from calibrate.vlm.diffusion import open_diffusion, run_diffusion
-from calibrate.vlm.heads import Head, open_head
+from calibrate.vlm.heads import Head, check_target, open_head
 from calibrate.vlm.library import require
 from calibrate.vlm.networks import open_network
 from calibrate.vlm.rounds import head_arm, plain_arm
@@ -49,8 +49,9 @@ def execute(options: argparse.Namespace, request: Request) -> tuple[Network, lis
     settings_list = list(settings_of(options, ()))
     check_head(options, request, settings_list)
     require("run draft-head")
-    target = open_network(options.target, options.format, options.weights)
     head = open_head(options.head, options.head_format, options.weights, options.target)
+    check_target(options.target, head)
+    target = open_network(options.target, options.format, options.weights)
     return target, list(drafted(options, request, target, head, settings_list))
 
 

@@ -36,7 +36,10 @@ from model.network.target import load_config
 from model.network.weight_format import weight_format
 
 MODELS, DRAFTERS = "models", "speculative.drafters"
-OTHER_SENSES = ("vision_tower", "embed_vision", "audio_tower", "embed_audio")
+OTHER_SENSES = (
+    *("vision_tower", "embed_vision", "vision_embedder"),
+    *("audio_tower", "embed_audio"),
+)
 
 
 def open_network(spec: str, format_name: str | None, weights: str) -> Network:
@@ -149,7 +152,8 @@ def new_module(config: Mapping[str, object], kind: str, name: str) -> Any:
     right = f"give a config.json that {library_name()} knows"
     found = str(part("utils").get_model_type(dict(config)))
     if not exists(kind, found):
-        raise InputError(f"{name}: model_type {found!r}", "is not one of mlx-vlm's", right)
+        wrong = f"is not among mlx-vlm's {'draft heads' if kind == DRAFTERS else 'networks'}"
+        raise InputError(f"{name}: model_type {found!r}", wrong, right)
     family = part(f"{kind}.{found}")
     try:
         return family.Model(_arguments(family, dict(config)))

@@ -11,7 +11,7 @@ from calibrate.decode import decode
 from calibrate.decoding.start import Start
 from calibrate.networks import Network
 from calibrate.run_settings import Settings
-from calibrate.vlm.heads import Head, check_pair, open_head
+from calibrate.vlm.heads import Head, check_pair, check_target, open_head
 from calibrate.vlm.networks import open_network
 from calibrate.vlm.rounds import head_arm, plain_arm
 from model.errors import InputError
@@ -66,12 +66,22 @@ def test_full_acceptance_is_the_whole_draft_and_one(pair: tuple[Network, Head]) 
     assert run.tokens_per_pass == 3.0
 
 
-def test_a_target_that_hands_out_no_layers_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["eagle3", "dflash"])
+def test_a_target_whose_layers_are_not_read_is_refused_before_it_is_drawn(
+    name: str, tmp_path: Path
+) -> None:
     llama = written(tmp_path, "llama", LLAMA)
-    target = open_network(llama, "fp32", "auto")
-    head = open_head(written(tmp_path, "eagle3", HEADS["eagle3"]), "fp32", "auto", llama)
-    with pytest.raises(InputError, match=r"cannot run eagle3 heads in mlx-vlm"):
-        check_pair(target, head)
+    head = open_head(written(tmp_path, name, HEADS[name]), "fp32", "auto", llama)
+    with pytest.raises(InputError, match=rf"llama.json: cannot run {name} heads in mlx-vlm"):
+        check_target(llama, head)
+    check_target(written(tmp_path, "qwen", QWEN), head)
+
+
+def test_a_target_that_hands_out_no_states_is_one_line(tmp_path: Path) -> None:
+    qwen, llama = written(tmp_path, "qwen", QWEN), written(tmp_path, "llama", LLAMA)
+    head = open_head(written(tmp_path, "mtp", HEADS["mtp"]), "fp32", "auto", qwen)
+    with pytest.raises(InputError, match=r"cannot run mtp heads in mlx-vlm, which hands out no"):
+        check_pair(open_network(llama, "fp32", "auto"), head)
 
 
 def test_an_eagle_head_that_does_not_say_what_it_reads_is_one_line(tmp_path: Path) -> None:
@@ -84,7 +94,9 @@ def test_an_eagle_head_that_does_not_say_what_it_reads_is_one_line(tmp_path: Pat
 
 def test_a_head_that_mlx_vlm_does_not_know_is_one_line(tmp_path: Path) -> None:
     target = written(tmp_path, "qwen", QWEN)
-    with pytest.raises(InputError, match=r"'recurrent_drafting_drafter': is not one of mlx-vlm's"):
+    with pytest.raises(
+        InputError, match=r"'recurrent_drafting_drafter': is not among mlx-vlm's draft heads"
+    ):
         open_head("vicuna-7b-v1.3-redrafter", "fp32", "auto", target)
 
 

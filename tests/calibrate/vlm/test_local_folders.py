@@ -1,21 +1,18 @@
 """Real weights come from a local folder, whose code is never run."""
 
-# MLX's own hints are open in places.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any
 
-import mlx.core as mx
 import pytest
-from mlx.utils import tree_flatten
 
+import tokroof
 from calibrate.run_settings import Settings
 from calibrate.vlm.diffusion import open_diffusion, run_diffusion
 from model.errors import InputError
+from tests.calibrate.test_networks import save
 from tests.calibrate.vlm.tiny import LLADA, needs_mlx_vlm, written
 
 pytestmark = needs_mlx_vlm
@@ -27,9 +24,7 @@ def folder(tmp_path: Path) -> Path:
     drawn = open_diffusion(written(tmp_path, "llada", LLADA), "fp32", "auto")
     made = tmp_path / "weights"
     made.mkdir()
-    (made / "config.json").write_text(json.dumps(LLADA | {"dtype": "float32"}))
-    arrays: Any = tree_flatten(drawn.model.parameters())
-    mx.save_safetensors(str(made / "model.safetensors"), dict(arrays))
+    save(made, drawn, LLADA | {"dtype": "float32"})
     return made
 
 
@@ -39,6 +34,17 @@ def test_weights_of_a_folder_are_those_that_were_written(folder: Path, tmp_path:
     drawn = open_diffusion(str(tmp_path / "llada.json"), "fp32", "auto")
     runs = [run_diffusion(each, range(1, 9), 8, SETTINGS) for each in (real, drawn)]
     assert runs[0].output == runs[1].output
+
+
+def test_real_weights_continue_a_text(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKROOF_HOME", str(folder))
+    command = ["run", "diffusion", str(folder), "--block", "4", "--answer", "6"]
+    assert tokroof.main([*command, "--prompt", "bell", "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)
+    assert (run["target_weights"], run["context_tokens"]) == ("real", 4)
+    assert len(run["output"]) == 6
 
 
 def test_random_weights_may_be_asked_for_all_the_same(folder: Path) -> None:
