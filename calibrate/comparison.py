@@ -168,14 +168,15 @@ def comparison(
 
 def label(run: Run) -> str:
     """A run in a few words."""
-    return f"{run.target} {run.target_format} {run.settings.text}"
+    return f"{run.target} {run.target_format} {run.text}"
 
 
 def groups(run: Run, quantity: str) -> tuple[str, ...]:
     """The groups a run is summed up under."""
     itself = (run.draft, run.draft_format) == (run.target, run.target_format)
     kind = f"{run.strategy}, own draft" if itself else run.strategy
-    kind = kind if run.forced_acceptance is None else f"{kind}, forced"
+    forced = run.forced_acceptance is not None or run.steps or run.committed is not None
+    kind = f"{kind}, forced" if forced else kind
     return (
         quantity,
         f"{quantity}, {kind}",

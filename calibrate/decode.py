@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import mlx.core as mx
 from mlx_lm.generate import generation_stream
@@ -79,11 +79,7 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
         mx.synchronize(generation_stream)  # plain decoding has one more pass under way
     lookup = arm.lookup
     return Run(
-        id=f"{date:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
-        date=date.isoformat(timespec="seconds"),
-        target=arm.target.name,
-        target_format=arm.target.format_name,
-        target_weights=arm.target.weights,
+        **identity(arm.target, arm.settings, date),
         context_tokens=start.context,
         context_filled=start.filled,
         plans_apart=start.is_apart,
@@ -93,10 +89,22 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
         proposed=tuple(lookup.proposed[1 : 1 + len(round_s)]) if lookup else (),
         output=tuple(output[:tokens]),
         matches_plain=None,
-        peak_memory_bytes=mx.get_peak_memory(),
-        environment=read_environment(),
-        **asdict(arm.settings),
+        library=arm.library,
     )
+
+
+def identity(target: Network, settings: Settings, date: datetime) -> dict[str, Any]:
+    """What a record says of a run that has just ended, beside what it decoded and measured."""
+    return {
+        "id": f"{date:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}",
+        "date": date.isoformat(timespec="seconds"),
+        "target": target.name,
+        "target_format": target.format_name,
+        "target_weights": target.weights,
+        "peak_memory_bytes": mx.get_peak_memory(),
+        "environment": read_environment(),
+        **asdict(settings),
+    }
 
 
 def decode_plain(

@@ -10,7 +10,7 @@ was met, so the runs are played again and a list of plans is kept as MLX keeps i
 
 Networks whose heads are alike share plans, whatever their weight formats. Runs whose first round
 cannot be told, for no coin decided it, are kept whole, and so are those whose caches lay in memory
-as no others did.
+as no others did, and those of mlx-vlm's loops.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def alone(runs: Sequence[Run]) -> list[Run | None]:
         if run.environment != environment:
             plans, environment = Plans(plans_kept(run.environment)), run.environment
         acceptance = run.forced_acceptance
-        if run.environment.device != "cuda" or acceptance is None or run.plans_apart:
+        # Of a loop of mlx-vlm it is not known what it asks for.
+        whole = run.environment.device != "cuda" or run.plans_apart or bool(run.library)
+        if whole or acceptance is None:
             found.append(run)
             continue
         for warmed in (1.0, acceptance):

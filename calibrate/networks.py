@@ -110,7 +110,7 @@ def load_network(folder: str | Path) -> Network:
     device = read_environment().device
     if config.get("quantization") and device == "cpu":
         module.set_dtype(activation_dtype(device))  # usable only so: see activation_dtype
-    return finished(module, path.resolve().name, "real", _stored_name(config), config, tokenizer)
+    return finished(module, path.resolve().name, "real", stored_name(config), config, tokenizer)
 
 
 def new_module(config: Mapping[str, object]) -> Any:
@@ -195,7 +195,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _stored_name(config: Mapping[str, Any]) -> str:
+def stored_name(config: Mapping[str, Any]) -> str:
     """The name of the format that a config declares."""
     stored = config.get("quantization")
     if not stored:

@@ -9,7 +9,7 @@ from calibrate.environment import Environment
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 
-Key: TypeAlias = tuple[str, str, str, int, Settings, Environment]
+Key: TypeAlias = tuple[str, str, str, int, int, Settings, Environment]
 
 
 def fastest(runs: Iterable[Run]) -> list[Run]:
@@ -20,9 +20,17 @@ def fastest(runs: Iterable[Run]) -> list[Run]:
     """
     best: dict[Key, Run] = {}
     for run in runs:
-        weights, context = run.target_weights, run.context_tokens
-        key = run.target, run.target_format, weights, context, run.settings, run.environment
-        found = best.setdefault(key, run)
+        found = best.setdefault(key_of(run), run)
         if run.tokens_per_s > found.tokens_per_s:
-            best[key] = run
+            best[key_of(run)] = run
     return list(best.values())
+
+
+def key_of(run: Run) -> Key:
+    """Equal for runs of one decode; of diffusion the length of the answer is part of it."""
+    weights, context = run.target_weights, run.context_tokens
+    answer = run.tokens if run.block else 0
+    return (
+        *(run.target, run.target_format, weights),
+        *(context, answer, run.settings, run.environment),
+    )

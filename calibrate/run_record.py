@@ -1,29 +1,18 @@
-"""One real run: what was decoded, when each round ended, and what follows from it.
-
-Runs are kept one a line (JSON Lines), so that a file grows by appending and an interrupted
-measurement loses nothing that was finished.
-"""
+"""One real run: what was decoded, when each round ended, and what follows from it."""
 
 from __future__ import annotations
 
-import errno
-import json
-import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from pathlib import Path
-from statistics import fmean, quantiles
-from typing import NoReturn, final
+from statistics import fmean
+from typing import final
 
 from calibrate.environment import Environment
+from calibrate.round_times import block_means, block_numbers, mean_quartile, quartile
 from calibrate.run_settings import DRAFTED, Settings
 from model.errors import InputError
-from model.typed_json import record_from_json
 
-BLOCK_ROUNDS = 8
 MAX_TOKENS = 100_000_000
-FOLDER = "give a file in a folder that can be"
 
 
 @final
@@ -34,7 +23,9 @@ class Run:
     A round is one pass of the target: one token and, where there is a draft, the accepted draft
     tokens before it. The first round holds the prefill and the warm-up and is not listed. No
     listed round was cut short: the loop is asked for more tokens than are wanted, and its last
-    round is seen to its end. Fields with a default were added later; older files lack them.
+    round is seen to its end. Of block diffusion each pass of the answer is a round, those that only
+    write a finished block to the cache included; the prefill is not. Fields with a default were
+    added later; older files lack them.
 
     Attributes:
         date: UTC, ISO 8601.
@@ -53,6 +44,10 @@ class Run:
         context_filled: Whether the caches held random keys and values instead of the prompt's.
         plans_apart: Whether its caches lay in memory as those of no run before it, so that it met
             no attention plan of theirs (:mod:`calibrate.decoding.start`).
+        commits: Of block diffusion, tokens that each round fixed: 0 where it wrote a finished block
+            to the cache. What lies behind the end of the answer in its last block counts.
+        library: The library whose loop it was, with its version; "" for mlx-lm, whose version is
+            in the environment.
 
     The other attributes are those of `calibrate.run_settings.Settings`.
     """
@@ -81,9 +76,15 @@ class Run:
     canvas: int = 0
     forced_acceptance: float | None = None
     seed: int = 0
+    block: int = 0
+    steps: int = 0
+    committed: float | None = None
+    threshold: float | None = None
     proposed: tuple[int, ...] = ()
     context_filled: bool = False
     plans_apart: bool = False
+    commits: tuple[int, ...] = ()
+    library: str = ""
 
     def __post_init__(self) -> None:
         try:
@@ -115,6 +116,16 @@ class Run:
                 f"has a count that is neither 0 nor {self.draft_length}, or below the accepted",
             ),
             (len(self.output) == self.tokens, "output", f"has not {self.tokens} tokens"),
+            (
+                len(self.commits) == (len(self.round_s) if self.block else 0),
+                "commits",
+                "has not one count per round of diffusion",
+            ),
+            (
+                all(0 <= count <= self.block for count in self.commits),
+                "commits",
+                f"has a count outside 0 to {self.block}",
+            ),
         )
         for holds, field, wrong in rules:
             if not holds:
@@ -124,6 +135,11 @@ class Run:
     def settings(self) -> Settings:
         """The strategy and its settings, without what they were run on."""
         return Settings(**{each.name: getattr(self, each.name) for each in fields(Settings)})
+
+    @property
+    def text(self) -> str:
+        """The strategy and its settings in a few words, and the answer's length where it tells."""
+        return f"{self.settings.text} answer={self.tokens}" if self.block else self.settings.text
 
     @property
     def drafting(self) -> tuple[int, ...]:
@@ -155,8 +171,20 @@ class Run:
 
     @property
     def tokens_per_pass(self) -> float:
-        """Output tokens per target pass, the target's own token included; 1 without a draft."""
+        """Output tokens per target pass, the target's own token included; 1 without a draft.
+
+        Of block diffusion, tokens of the answer over all passes: what was fixed behind its end is
+        not counted, and passes that only write to the cache are.
+        """
+        if self.block:
+            return self.tokens / len(self.round_s)
         return 1.0 + fmean(self.accepted)
+
+    @property
+    def committed_per_pass(self) -> float | None:
+        """Tokens that a denoising pass fixed, on average; None without block diffusion."""
+        denoising = [count for count in self.commits if count]
+        return fmean(denoising) if denoising else None
 
     @property
     def match(self) -> float:
@@ -174,7 +202,11 @@ class Run:
         that accepted everything the next draft pass has two rows, for mlx-lm then feeds the last
         draft token together with the target's; the kind of the first listed round is not known,
         and it is left out unless it is the only one. Rounds of prompt lookup have a draft or none.
+        Each block of diffusion has another context, and a kind of its own, and so have the passes
+        that write.
         """
+        if self.block:
+            return mean_quartile(block_numbers(self.commits), self.round_s)
         if not self.draft_length:
             return quartile(block_means(self.round_s))
         if self.strategy == "prompt-lookup":
@@ -202,91 +234,4 @@ class Run:
 
         Far below `tokens_per_s`, the machine was disturbed, throttled, or growing its cache.
         """
-        return self.batch * sum(1 + count for count in self.accepted) / sum(self.round_s)
-
-
-def mean_quartile(kinds: Sequence[bool], seconds: Sequence[float]) -> float:
-    """The lower quartile of each kind of round, weighted by how many there are."""
-    times: dict[bool, list[float]] = {}
-    for kind, each_s in zip(kinds, seconds, strict=True):
-        times.setdefault(kind, []).append(each_s)
-    return sum(len(group) / len(seconds) * quartile(group) for group in times.values())
-
-
-def block_means(seconds: Sequence[float]) -> list[float]:
-    """Means of 8 rounds in a row; the last block takes what is left over."""
-    starts = range(0, max(len(seconds) - BLOCK_ROUNDS, 0) + 1, BLOCK_ROUNDS)
-    ends = [*starts[1:], len(seconds)]
-    return [fmean(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
-
-
-def quartile(values: Sequence[float]) -> float:
-    """The lower quartile, interpolated; of a single value, itself."""
-    return quantiles(values, n=4, method="inclusive")[0] if len(values) > 1 else values[0]
-
-
-def append_run(path: Path, run: Run) -> None:
-    """Add one run at the end of a file, in one write that is on the disk when this returns.
-
-    Raises:
-        InputError: The file cannot be written; what it held is as it was.
-    """
-    line = json.dumps(asdict(run), allow_nan=False).encode() + b"\n"
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            _append(descriptor, line)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        wrong = f"cannot be written ({error.strerror})"
-        full = error.errno == errno.ENOSPC
-        right = "free some space; what was there is as it was" if full else FOLDER
-        raise InputError(str(path), wrong, right) from error
-
-
-def _append(descriptor: int, line: bytes) -> None:
-    size = os.fstat(descriptor).st_size
-    if size and os.pread(descriptor, 1, size - 1) != b"\n":
-        line = b"\n" + line  # a run that was cut off stays alone on its line
-    if os.write(descriptor, line) != len(line):
-        os.ftruncate(descriptor, size)
-        raise OSError(errno.ENOSPC, "the disk is full")
-    os.fsync(descriptor)
-
-
-def read_runs(path: Path, name: str | None = None) -> tuple[Run, ...]:
-    """All runs of a file, in its order; `name` is what messages call it, if not its path.
-
-    Raises:
-        InputError: The file or a line of it cannot be used; file, line and field are named.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        wrong = f"cannot be read ({getattr(error, 'strerror', None) or 'it is not text'})"
-        right = "give a file of runs, one JSON object a line"
-        raise InputError(name or str(path), wrong, right) from error
-    lines = enumerate(text.split("\n"), start=1)
-    return tuple(_parse(line, f"{name or path}:{number}") for number, line in lines if line.strip())
-
-
-def _parse(line: str, where: str) -> Run:
-    def refuse(constant: str) -> NoReturn:
-        raise InputError(where, f"holds {constant}", "give finite numbers")
-
-    try:
-        value = json.loads(line, parse_constant=refuse)
-    except json.JSONDecodeError as error:
-        wrong = f"is not whole JSON (column {error.colno}: {error.msg})"
-        raise InputError(where, wrong, "delete the line if a write was cut off") from error
-    except InputError:
-        raise
-    except (RecursionError, ValueError) as error:  # nested too deep, or a number of 5000 digits
-        raise InputError(where, "is not JSON that can be read", "record the run again") from error
-    try:
-        return record_from_json(Run, value, where)
-    except InputError as error:
-        if error.value.startswith(where):
-            raise
-        raise InputError(f"{where}: {error.value}", error.wrong, error.right) from error
+        return self.batch * self.tokens_per_pass * len(self.round_s) / sum(self.round_s)

@@ -12,11 +12,13 @@ from model.progress.acceptance import MAX_DRAFT_LENGTH
 from model.strategies.plain import MAX_BATCH
 
 STRATEGIES = (
-    *("plain", "awaited", "speculative", "layer-skip", "prompt-lookup", "batch"),
-    "canvas",
+    *("plain", "awaited", "speculative", "draft-head", "layer-skip", "prompt-lookup", "batch"),
+    *("canvas", "diffusion"),
 )
-DRAFTED = ("speculative", "layer-skip", "prompt-lookup")
+DRAFTED = ("speculative", "draft-head", "layer-skip", "prompt-lookup")
 """Strategies whose rounds guess and verify."""
+BY_MLX_VLM = ("draft-head", "diffusion")
+"""Strategies whose loops are those of mlx-vlm, which is optional; mlx-lm runs the others."""
 WARM_ROUNDS = 2
 """Rounds of each loop that run before the clock starts."""
 
@@ -31,7 +33,7 @@ class Settings:
     """A strategy and its settings; what a strategy does not have stays at its default.
 
     Attributes:
-        draft: The draft model's name, of speculation alone; "" without one.
+        draft: The name of the draft model or of the trained head; "" without one.
         draft_length: Tokens drafted in a round; 0 without a draft.
         skipped_attention: Layers whose attention the self-draft leaves out.
         skipped_mlp: Layers whose MLP it leaves out.
@@ -41,6 +43,12 @@ class Settings:
         forced_acceptance: The probability with which a seeded coin accepts a draft token in the
             target's place; None where the target itself decides.
         seed: The coin's seed.
+        block: Tokens of a block of diffusion; 0 elsewhere.
+        steps: Denoising passes that fill each block on a fixed schedule; 0 without one.
+        committed: Mean tokens that a denoising pass fixes, drawn from a seeded coin in place of the
+            network's confidence; None without one.
+        threshold: The confidence from which a token is fixed; None where it is the library's own,
+            or where a schedule or a coin decides.
 
     Raises:
         InputError: a setting out of range, missing, or of another strategy.
@@ -57,6 +65,10 @@ class Settings:
     canvas: int = 0
     forced_acceptance: float | None = None
     seed: int = 0
+    block: int = 0
+    steps: int = 0
+    committed: float | None = None
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
@@ -101,6 +113,24 @@ class Settings:
             f"is {forced}",
         )
         yield 0 <= self.seed <= MOST_SEED, "seed", f"is {self.seed}"
+        yield from self._diffusion_rules()
+
+    def _diffusion_rules(self) -> Iterator[tuple[bool, str, str]]:
+        block, committed, threshold = self.block, self.committed, self.threshold
+        yield (
+            0 <= block <= MOST_CANVAS and (block > 0) == (self.strategy == "diffusion"),
+            "block",
+            f"is {block}",
+        )
+        yield 0 <= self.steps <= block, "steps", f"are {self.steps} in a block of {block}"
+        yield committed is None or 1.0 <= committed <= block, "committed", f"is {committed}"
+        yield (
+            threshold is None or (block > 0 and 0.0 <= threshold <= 1.0),
+            "threshold",
+            f"is {threshold}",
+        )
+        deciding = (self.steps > 0, committed is not None, threshold is not None)
+        yield sum(deciding) <= 1, "steps, committed and threshold", "are more than one"
 
     @property
     def _skips(self) -> str:
@@ -124,12 +154,15 @@ class Settings:
 
         >>> Settings(strategy="prompt-lookup", draft_length=4, ngram=3, forced_acceptance=0.6).text
         'prompt-lookup k=4 ngram=3 forced 0.6'
+        >>> Settings(strategy="diffusion", block=32, committed=4.5).text
+        'diffusion block=32 committed=4.5'
         """
         parts = [self.strategy]
         if self.draft_length:
             parts.append(f"k={self.draft_length}")
         if self.draft:
-            parts.append(f"draft {self.draft} {self.draft_format}")
+            kind = "head" if self.strategy == "draft-head" else "draft"
+            parts.append(f"{kind} {self.draft} {self.draft_format}")
         if self.skipped:
             attention, mlp = self.skipped_attention, self.skipped_mlp
             halves = (
@@ -138,9 +171,9 @@ class Settings:
                 else f"{len(attention)} attention and {len(mlp)} MLP"
             )
             parts.append(f"skips {halves}")
-        for name in ("ngram", "canvas"):
+        for name in ("ngram", "canvas", "block", "steps", "committed", "threshold"):
             if value := getattr(self, name):
-                parts.append(f"{name}={value}")
+                parts.append(f"{name}={value:g}")
         if self.strategy == "batch":
             parts.append(f"batch={self.batch}")
         if self.forced_acceptance is not None:

@@ -37,6 +37,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "model.progress.skip_curve",
         "model.progress.diffusion",
         "calibrate.decoding.similarity",
+        "calibrate.vlm.commits",
     ),
     "Answers": (
         "model.prediction.prediction",

@@ -14,7 +14,8 @@ from calibrate.comparison import Comparison, compare_runs
 from calibrate.published.evidence import shipped_runs
 from calibrate.published.read_runs import each_run
 from calibrate.published.run_row import PublishedRun
-from calibrate.run_record import Run, read_runs
+from calibrate.run_file import read_runs
+from calibrate.run_record import Run
 from calibrate.validation.score import Score, score
 from calibrate.validation.which_runs import FILTERS, Where, chosen
 from model.errors import InputError

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("model", "calibrate", "dashboard")
 
-MLX = {"mlx", "mlx_lm", "transformers", "tokenizers", "huggingface_hub"}
+MLX = {"mlx", "mlx_lm", "mlx_vlm", "transformers", "tokenizers", "huggingface_hub"}
 MAY_IMPORT = {
     "model": {"model", "numpy", "scipy"},
     "calibrate": {"model", "calibrate", "numpy", "scipy", "tqdm"} | MLX,
@@ -28,7 +28,7 @@ MLX_FILES = {
     "smollm2.py",
     "stacks.py",
 }
-MLX_FOLDERS = {"decoding"}
+MLX_FOLDERS = {"decoding", "vlm"}
 WITHOUT_STREAMLIT = {
     *("equations", "markup"),
     *("answers", "charts", "command", "figure", "figures", "rows", "scores", "selection"),

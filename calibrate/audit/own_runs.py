@@ -52,10 +52,10 @@ def row(run: Run, baseline_tokens_per_s: float | None) -> PublishedRun:
         model_bytes=None,
         strategy=run.strategy,
         draft=run.draft,
-        draft_length=run.draft_length or None,
+        draft_length=run.draft_length or run.block or None,
         skip_fraction=None,
         acceptance="" if accepted is None else repr(accepted),
-        tokens_per_pass=run.tokens_per_pass if run.draft_length else None,
+        tokens_per_pass=run.tokens_per_pass if run.draft_length or run.block else None,
         batch=run.batch,
         context_tokens=float(run.context_tokens),
         prefill_tokens_per_s=None,
@@ -76,9 +76,10 @@ def falling_rate(run: Run) -> str | None:
     """Plain rounds of the last third are slower than those of the first: heat, or swap.
 
     The cache grows by one token a round, which on its own slows a decode of some hundred tokens by
-    a few per cent. Rounds with a draft differ with what was accepted and are not judged.
+    a few per cent. Rounds with a draft differ with what was accepted and are not judged, nor are
+    passes of diffusion, some of which write the cache.
     """
-    if run.draft_length or len(run.round_s) < ROUNDS:
+    if run.draft_length or run.block or len(run.round_s) < ROUNDS:
         return None
     third = len(run.round_s) // 3
     first, last = median(run.round_s[:third]), median(run.round_s[-third:])

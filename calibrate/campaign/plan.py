@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import final
 
 from calibrate.open_network import WEIGHTS
-from calibrate.run_settings import Settings, layer_skip
+from calibrate.run_settings import BY_MLX_VLM, Settings, layer_skip
 from model.errors import InputError
 from model.network.checkpoint import Checkpoint
 from model.network.sublayers import middle_block
@@ -239,6 +239,9 @@ def arm_settings(arm: PlannedArm, target: Checkpoint, seed: int) -> Iterator[Set
     Raises:
         InputError: a setting that is missing, out of range or of another strategy.
     """
+    if arm.strategy in BY_MLX_VLM:
+        right = f"run it alone: tokroof run {arm.strategy}"
+        raise InputError(f"strategy {arm.strategy}", "is not run in a plan", right)
     forced: tuple[float | None, ...] = arm.acceptances or (None,)
     lengths = arm.draft_lengths or (0,)
     is_skipping = arm.strategy == "layer-skip"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from calibrate import run_record
+from calibrate import run_file
 from calibrate.audit.own_runs import falling_rate, published_form
 from calibrate.audit.rules import Flag, audit
 from calibrate.published.read_runs import read_runs
@@ -57,7 +57,7 @@ def audited(path: Path) -> tuple[Sequence[PublishedRun], Sequence[Flag]]:
     if not holds_own_records(path):
         runs = read_runs(path)
         return runs, audit(runs)
-    records = run_record.read_runs(path)
+    records = run_file.read_runs(path)
     runs = published_form(records)
     fallen = ((record.id, falling_rate(record)) for record in records)
     falling = [

@@ -14,7 +14,8 @@ from calibrate.environment import Environment, read_environment
 from calibrate.fit.calibration import fit_profile, refit_profile
 from calibrate.grid import MODES
 from calibrate.measure import run_calibration
-from calibrate.run_record import Run, read_runs
+from calibrate.run_file import read_runs
+from calibrate.run_record import Run
 from model.commands.machines import as_json, constants_text
 from model.errors import InputError
 from model.machine.profile import Profile

@@ -6,14 +6,15 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import final
 
-from calibrate.commands import run_grid
+from calibrate.commands import run_by_mlx_vlm, run_grid
 from calibrate.commands.run_options import SAME, check, settings_of, skip_sets
 from calibrate.commands.run_options import add_arguments as add_options
+from calibrate.commands.run_output import kept, summary
+from calibrate.commands.run_request import Request, checked
 from calibrate.commands.validation_output import comparisons_text
 from calibrate.comparison import compare_runs
 from calibrate.decode import Pace, decode
@@ -27,10 +28,9 @@ from calibrate.open_network import checkpoint_of, open_network
 from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
 from calibrate.run_memory import check_memory, needed_bytes
-from calibrate.run_record import Run, append_run
-from calibrate.run_settings import STRATEGIES, Settings
+from calibrate.run_record import Run
+from calibrate.run_settings import BY_MLX_VLM, STRATEGIES, Settings
 from calibrate.skip_selection import least_changing, write_factors
-from model.commands import options as shared
 from model.errors import InputError
 from model.machine.profile import Profile
 from model.machine.profile_store import choose_profile
@@ -49,19 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
     parser.epilog = (
         f"--draft {SAME} lets the target draft for itself: every guess is right. "
+        f"{' and '.join(BY_MLX_VLM)} need mlx-vlm (the extra `diffusion`). "
         f"`run {GRID} PLAN` runs all of a plan, a file or one of {run_grid.shipped_names()}, and "
         "goes on where it was interrupted."
     )
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The numbers of a run, and the file that it is appended to."""
-
-    tokens: int
-    context: int
-    output: Path | None
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -71,9 +62,12 @@ def execute(options: argparse.Namespace) -> int:
     check(options)
     request = checked(options)
     choice = choose_profile(options.machine)
-    check_fits(options, request)
-    target = open_network(options.target, options.format, options.weights)
-    runs = list(decoded(options, request, target, choice.profile))
+    if options.strategy in BY_MLX_VLM:
+        target, runs = run_by_mlx_vlm.execute(options, request)
+    else:
+        check_fits(options, request)
+        target = open_network(options.target, options.format, options.weights)
+        runs = list(decoded(options, request, target, choice.profile))
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
         return 0
@@ -81,25 +75,8 @@ def execute(options: argparse.Namespace) -> int:
         print(choice.note, file=sys.stderr)
     print(comparisons_text(compare_runs(runs, choice.profile)))
     for run in runs:
-        print(summary(run, target))
+        print(summary(run, target.tokenizer))
     return 0
-
-
-def checked(options: argparse.Namespace) -> Request:
-    """The numbers that the options give, before anything is built.
-
-    Raises:
-        InputError: an option that cannot be met; it is named.
-    """
-    output = None if options.output is None else Path(options.output)
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        wrong = "is no file in a folder that is there"
-        raise InputError(f"--output {options.output}", wrong, "give a file in a folder that is")
-    return Request(
-        tokens=shared.whole_number("--tokens", options.tokens, least=3, most=100_000),
-        context=shared.whole_number("--context", options.context, least=1, most=1_000_000),
-        output=output,
-    )
 
 
 def check_fits(options: argparse.Namespace, request: Request) -> None:
@@ -195,29 +172,3 @@ def network_skip_sets(
     if options.factors_output is not None:
         write_factors(Path(options.factors_output), measured())
     return skip_sets(options, checkpoint, by_similarity)
-
-
-def kept(run: Run, output: Path | None) -> Run:
-    """Append a run to the file as soon as it is over, if there is one, and say so."""
-    if output is not None:
-        append_run(output, run)
-    print(f"{run.settings.text}: {run.tokens_per_s:.2f} tok/s", file=sys.stderr, flush=True)
-    return run
-
-
-def summary(run: Run, target: Network) -> str:
-    """What a run showed besides its speed."""
-    parts = [
-        f"{run.settings.text}: {len(run.round_s)} rounds, {run.tokens_per_pass:.2f} tokens per pass"
-    ]
-    if run.draft_length:
-        rates = ", ".join(f"{rate:.2f}" for rate in run.acceptance_by_position)
-        parts.append(f"acceptance by position {rates}")
-    if run.proposed:
-        parts.append(f"a match in {run.match:.0%} of rounds")
-    if run.matches_plain is not None:
-        same = "output equals plain" if run.matches_plain else "output differs from plain"
-        parts.append(same)
-    if target.tokenizer is not None and run.strategy == "plain":
-        parts.append(repr(target.tokenizer.decode(list(run.output))))
-    return "; ".join(parts)

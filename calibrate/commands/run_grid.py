@@ -15,7 +15,8 @@ from calibrate.campaign.conduct import Conductor
 from calibrate.campaign.plan import PlannedRun, planned_runs, read_plan, shipped_plans
 from calibrate.environment import read_environment
 from calibrate.progress import Progress, progress_on
-from calibrate.run_record import Run, append_run, read_runs
+from calibrate.run_file import append_run, read_runs
+from calibrate.run_record import Run
 from calibrate.timing import Clock
 from model.commands import options as shared
 from model.errors import InputError

@@ -6,12 +6,13 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from calibrate.commands import mlx_vlm_options
+from calibrate.commands.run_numbers import probability, read_seed, whole_numbers
 from calibrate.open_network import WEIGHTS
 from calibrate.run_settings import (
     DRAFTED,
     MOST_CANVAS,
     MOST_NGRAM,
-    MOST_SEED,
     STRATEGIES,
     Settings,
 )
@@ -36,9 +37,11 @@ SAME = "same"
 OWN: Mapping[str, tuple[str, ...]] = {
     "draft": ("speculative",),
     "draft_format": ("speculative",),
+    "head": ("draft-head",),
+    "head_format": ("draft-head",),
     "draft_length": DRAFTED,
     "force_acceptance": DRAFTED,
-    "seed": DRAFTED,
+    "seed": (*DRAFTED, "diffusion"),
     "skip": ("layer-skip",),
     "skip_attention": ("layer-skip",),
     "skip_mlp": ("layer-skip",),
@@ -47,6 +50,12 @@ OWN: Mapping[str, tuple[str, ...]] = {
     "ngram": ("prompt-lookup",),
     "batch": ("batch",),
     "canvas": ("canvas",),
+    "block": ("diffusion",),
+    "answer": ("diffusion",),
+    "steps": ("diffusion",),
+    "committed": ("diffusion",),
+    "threshold": ("diffusion",),
+    "tokens": tuple(name for name in STRATEGIES if name != "diffusion"),
 }
 """The strategies of each option; it would change nothing for others."""
 
@@ -64,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A[,A...]",
         help="accept draft tokens with this probability, whatever the target says",
     )
-    parser.add_argument("--seed", metavar="N", help="of the coin that accepts (default: 0)")
+    parser.add_argument("--seed", metavar="N", help="of the coin that decides (default: 0)")
     parser.add_argument("--skip", metavar="F[,F...]", help="layer-skip: share of the layers")
     parser.add_argument("--skip-attention", metavar="I[,I...]", help="layer-skip: attention of I")
     parser.add_argument("--skip-mlp", metavar="I[,I...]", help="layer-skip: the MLP of layers I")
@@ -86,11 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--batch", metavar="B[,B...]", help="batch: sequences side by side")
     parser.add_argument("--canvas", metavar="R[,R...]", help="canvas: rows of a diffusion pass")
-    parser.add_argument(
-        "--tokens",
-        default=str(DEFAULT_TOKENS),
-        help=f"tokens to decode (default: {DEFAULT_TOKENS})",
-    )
+    mlx_vlm_options.add_arguments(parser)
+    parser.add_argument("--tokens", help=f"tokens to decode (default: {DEFAULT_TOKENS})")
     parser.add_argument("--prompt", help="text to continue, with real weights")
     parser.add_argument(
         "--weights", default="auto", help="random, real, or auto: real where there are any"
@@ -121,12 +127,18 @@ def check(options: argparse.Namespace) -> None:
         text = getattr(options, name)
         if text is not None and strategy not in owners:
             flag = shared.given(f"--{name.replace('_', '-')}", text)
-            raise InputError(flag, f"is no setting of {strategy}", f"run {' or '.join(owners)}")
+            right = "give --answer" if name == "tokens" else f"run {' or '.join(owners)}"
+            raise InputError(flag, f"is no setting of {strategy}", right)
     if strategy == "speculative" and options.draft is None:
         raise InputError("run speculative", "needs a draft", "add --draft MODEL")
+    if strategy == "draft-head" and options.head is None:
+        raise InputError("run draft-head", "needs a head", "add --head HEAD")
     for name in ("batch", "canvas"):
         if strategy == name and getattr(options, name) is None:
             raise InputError(f"run {name}", "needs a size", f"add --{name} 4")
+    for name in ("block", "answer"):
+        if strategy == "diffusion" and getattr(options, name) is None:
+            raise InputError("run diffusion", f"needs a length of the {name}", f"add --{name} 32")
 
 
 def skip_sets(
@@ -165,6 +177,8 @@ def settings_of(options: argparse.Namespace, sets: Sequence[Skipped]) -> Iterato
     elif options.strategy == "canvas":
         for canvas in whole_numbers("--canvas", options.canvas, MOST_CANVAS):
             yield Settings(strategy="canvas", canvas=canvas)
+    elif options.strategy == "diffusion":
+        yield mlx_vlm_options.denoising(options)
     elif options.strategy in DRAFTED:
         yield from drafted(options, sets)
     else:
@@ -173,7 +187,7 @@ def settings_of(options: argparse.Namespace, sets: Sequence[Skipped]) -> Iterato
 
 def drafted(options: argparse.Namespace, sets: Sequence[Skipped]) -> Iterator[Settings]:
     """Every acceptance with every draft length, of every set of skipped sublayers."""
-    seed = shared.whole_number("--seed", options.seed or "0", least=0, most=MOST_SEED)
+    seed = read_seed(options)
     texts: list[str | None] = [None]
     if options.force_acceptance is not None:
         texts = options.force_acceptance.split(",")
@@ -184,12 +198,13 @@ def drafted(options: argparse.Namespace, sets: Sequence[Skipped]) -> Iterator[Se
                 yield from (skipping(skipped, length, forced, seed) for skipped in sets)
                 continue
             lookup = options.strategy == "prompt-lookup"
+            draft = options.head if options.strategy == "draft-head" else options.draft
             ngram = shared.whole_number(
                 "--ngram", options.ngram or DEFAULT_NGRAM, least=1, most=MOST_NGRAM
             )
             yield Settings(
                 strategy=options.strategy,
-                draft="" if lookup else options.draft,
+                draft="" if lookup else draft,
                 draft_length=length,
                 ngram=ngram if lookup else 0,
                 forced_acceptance=forced,
@@ -201,13 +216,4 @@ def forced_acceptance(text: str | None) -> float | None:
     """A probability, or None where the target itself decides."""
     if text is None:
         return None
-    value = shared.number("--force-acceptance", text)
-    if not 0.0 <= value <= 1.0:
-        flag = f"--force-acceptance {text}"
-        raise InputError(flag, "is not a probability", "give a number in [0, 1]")
-    return value
-
-
-def whole_numbers(flag: str, text: str, most: int, *, least: int = 1) -> list[int]:
-    """A list of whole numbers."""
-    return [shared.whole_number(flag, each, least=least, most=most) for each in text.split(",")]
+    return probability("--force-acceptance", text)

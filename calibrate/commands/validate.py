@@ -28,7 +28,8 @@ from calibrate.published.profiles import Basis, RunMachine, profile_for
 from calibrate.published.read_runs import each_run
 from calibrate.published.refusal import Refusal
 from calibrate.published.run_row import PublishedRun
-from calibrate.run_record import Run, read_runs
+from calibrate.run_file import read_runs
+from calibrate.run_record import Run
 from calibrate.validation.held_out import GROUPS, HeldOut
 from calibrate.validation.score import MachineFor, score
 from calibrate.validation.summary import summary_of

@@ -24,7 +24,9 @@ class Arm:
     """Networks and settings, ready to decode: one arm of a comparison.
 
     `networks` are all whose caches a start may keep. `warm_loops` together run each shape of pass
-    that the loop can meet; `lookup` is the loop where it counts its own proposals.
+    that the loop can meet; `lookup` is the loop where it counts its own proposals. `library` is
+    whose loop it is where that is not mlx-lm, with its version: it takes back rejected tokens by
+    ways of its own, and from caches from which mlx-lm cannot.
     """
 
     target: Network
@@ -33,6 +35,7 @@ class Arm:
     loop: Loop
     warm_loops: tuple[Loop, ...]
     lookup: LookupLoop | None = None
+    library: str = ""
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -58,7 +61,7 @@ class Arm:
             raise InputError(f"{tokens} tokens", wrong, f"give {least} at least")
         for network in self.networks:
             check_positions(network, context, positions)
-            if self.settings.draft_length or self.settings.canvas:
+            if (self.settings.draft_length or self.settings.canvas) and not self.library:
                 check_rollback(network, positions)
 
 

@@ -6,6 +6,7 @@ of which only the config is fetched.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -66,6 +67,15 @@ def heads_of(target: str) -> tuple[str, ...]:
     return tuple(
         name for name in catalog.head_names() if catalog.head_config(name).get("_target") == target
     )
+
+
+def head_config(spec: str) -> Mapping[str, object]:
+    """The config.json of the head that `spec` names.
+
+    Raises:
+        InputError: there is no such head, or its config cannot be read.
+    """
+    return _document(spec).config
 
 
 def _document(spec: str) -> ConfigDocument:

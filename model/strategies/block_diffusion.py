@@ -15,8 +15,9 @@ experts touch almost all experts, and the head is read for every row of the canv
 Speedups compare with plain decoding of a network of the same shape: a diffusion model itself
 cannot decode plainly. Passes are awaited, because the next one depends on which tokens were fixed.
 Source: LLaDA2 in mlx-lm PR 1561 (no cache, every pass recomputes the canvas) and Fast-dLLM
-(arXiv 2505.22618) for block caches. Not measured here; stops holding where a cache is refreshed
-now and then.
+(arXiv 2505.22618) for block caches. mlx-vlm 0.7.10 has a block cache, and writes each finished
+block to it in a pass of its own, which commits nothing and has to be counted in. Checked with its
+loops on MLX's CPU back end alone; stops holding where a cache is refreshed now and then.
 """
 
 from __future__ import annotations

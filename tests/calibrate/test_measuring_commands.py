@@ -12,7 +12,7 @@ import pytest
 import tokroof
 from calibrate.commands.calibrate import fitting_runs
 from calibrate.commands.demo import DRAFT_LENGTHS, FAST_ARMS, FORMATS, SLOW_ARMS
-from calibrate.run_record import read_runs
+from calibrate.run_file import read_runs
 from model.catalog import architecture_names
 from model.errors import InputError
 from model.machine.profile_file import read_profile

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from calibrate.environment import Environment
-from calibrate.run_record import Run, append_run, read_runs
+from calibrate.run_file import append_run, read_runs
+from calibrate.run_record import Run
 from model.errors import InputError
 
 ENVIRONMENT = Environment(
@@ -126,12 +127,38 @@ def test_a_batch_counts_the_tokens_of_all_its_sequences() -> None:
     assert batch.mean_tokens_per_s == pytest.approx(20.0)
 
 
+DIFFUSION = replace(
+    PLAIN,
+    strategy="diffusion",
+    block=4,
+    committed=2.5,
+    tokens=6,
+    output=(5, 6, 7, 8, 9, 10),
+    round_s=(0.2, 0.4, 0.1, 0.3, 0.3, 0.1),
+    commits=(3, 1, 0, 2, 2, 0),
+    accepted=(0,) * 6,
+)
+
+
+class TestDiffusion:
+    def test_only_what_the_answer_uses_counts_and_every_pass_does(self) -> None:
+        assert DIFFUSION.tokens_per_pass == 1.0
+        assert DIFFUSION.committed_per_pass == 2.0
+        assert DIFFUSION.mean_tokens_per_s == pytest.approx(6 / 1.4)
+
+    def test_each_block_and_the_writing_have_a_quartile_of_their_own(self) -> None:
+        # Blocks: 0.2 and 0.4, whose quartile is 0.25, and 0.3 twice. Writing: 0.1 twice.
+        assert DIFFUSION.typical_round_s == pytest.approx((0.25 + 0.3 + 0.1) / 3)
+
+
 def test_a_file_from_before_the_later_fields_is_read(tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
     record = json.loads(json.dumps(asdict(SPECULATIVE)))
     for name in ("skipped_attention", "skipped_mlp", "ngram", "batch", "canvas"):
         del record[name]
-    for name in ("forced_acceptance", "seed", "proposed", "context_filled"):
+    for name in ("forced_acceptance", "seed", "proposed", "context_filled", "commits", "library"):
+        del record[name]
+    for name in ("block", "steps", "committed", "threshold"):
         del record[name]
     file.write_text(json.dumps(record))
     assert read_runs(file) == (SPECULATIVE,)
@@ -230,6 +257,14 @@ def changed(**changes: Any) -> str:
         (changed(batch=4), "plain: batch: is 4"),
         (changed(canvas=8), "plain: canvas: is 8"),
         (changed(strategy="canvas"), "canvas: is 0"),
+        (changed(strategy="diffusion"), "diffusion: block: is 0"),
+        (changed(block=8), "plain: block: is 8"),
+        (changed(strategy="diffusion", block=8), "commits: has not one count per round"),
+        (changed(strategy="diffusion", block=2, commits=[3] * 5), "a count outside 0 to 2"),
+        (changed(strategy="diffusion", block=8, steps=9), "steps: are 9 in a block of 8"),
+        (changed(strategy="diffusion", block=8, committed=0.5), "committed: is 0.5"),
+        (changed(strategy="diffusion", block=8, threshold=1.5), "threshold: is 1.5"),
+        (changed(strategy="diffusion", block=8, steps=4, committed=2.0), "are more than one"),
         (changed(strategy="layer-skip", draft_length=2), "skipped layers: are [] and []"),
         (changed(strategy="prompt-lookup", draft_length=2), "ngram: is 0"),
         (changed(forced_acceptance=0.5), "plain: forced_acceptance: is 0.5"),

@@ -18,7 +18,8 @@ import pytest
 from calibrate.commands.validation_output import percent
 from calibrate.comparison import Group, compare_runs, summarise
 from calibrate.repeats import fastest
-from calibrate.run_record import Run, read_runs
+from calibrate.run_file import read_runs
+from calibrate.run_record import Run
 from model.machine.profile_store import named_profile
 
 README = Path(__file__).parents[2] / "README.md"

@@ -12,7 +12,8 @@ import pytest
 import tokroof
 from calibrate.audit.own_runs import falling_rate, published_form
 from calibrate.environment import Environment
-from calibrate.run_record import Run, append_run
+from calibrate.run_file import append_run
+from calibrate.run_record import Run
 from tests.calibrate.audit.rows import DRAFTED, PLAIN
 
 ENVIRONMENT = Environment(

@@ -14,7 +14,8 @@ from calibrate.campaign.shelf import Shelf
 from calibrate.commands.run_grid import conduct, report
 from calibrate.networks import Network
 from calibrate.progress import Lines
-from calibrate.run_record import Run, read_runs
+from calibrate.run_file import read_runs
+from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 from model.errors import InputError
 from tests.calibrate.test_run_record import ENVIRONMENT

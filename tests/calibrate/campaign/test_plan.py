@@ -90,6 +90,7 @@ def test_shipped_plans_can_be_run(name: str) -> None:
         (SMALL.replace('["4bit", "8bit"]', '["9bit"]'), "9bit"),
         (SMALL.replace("smollm2-135m", "smollm9-135m"), "smollm9-135m"),
         (SMALL.replace('"canvas"', '"sideways"'), "strategy 'sideways': is not known"),
+        (SMALL.replace('"canvas"', '"diffusion"'), "strategy diffusion: is not run in a plan"),
         (SMALL.replace("[1, 2]", "[100]"), "draft_length: is 100 of a speculative run"),
         (SMALL.replace("[0.5]", "[1.5]"), "forced_acceptance: is 1.5"),
         (SMALL.replace('draft = "same"', ""), "speculative: draft: is missing or not its own"),

@@ -1,0 +1,39 @@
+"""The typical time of a run's rounds: lower quartiles, each over rounds of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from statistics import fmean, quantiles
+
+BLOCK_ROUNDS = 8
+
+
+def block_numbers(commits: Sequence[int]) -> list[int]:
+    """The block that each pass of diffusion denoises; -1 where it writes one to the cache.
+
+    >>> block_numbers([2, 2, 0, 3, 1, 0])
+    [0, 0, -1, 1, 1, -1]
+    """
+    written = accumulate(int(not count) for count in commits)
+    return [number if count else -1 for number, count in zip(written, commits, strict=True)]
+
+
+def mean_quartile(kinds: Sequence[int], seconds: Sequence[float]) -> float:
+    """The lower quartile of each kind of round, weighted by how many there are."""
+    times: dict[int, list[float]] = {}
+    for kind, each_s in zip(kinds, seconds, strict=True):
+        times.setdefault(kind, []).append(each_s)
+    return sum(len(group) / len(seconds) * quartile(group) for group in times.values())
+
+
+def block_means(seconds: Sequence[float]) -> list[float]:
+    """Means of 8 rounds in a row; the last block takes what is left over."""
+    starts = range(0, max(len(seconds) - BLOCK_ROUNDS, 0) + 1, BLOCK_ROUNDS)
+    ends = [*starts[1:], len(seconds)]
+    return [fmean(seconds[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def quartile(values: Sequence[float]) -> float:
+    """The lower quartile, interpolated; of a single value, itself."""
+    return quantiles(values, n=4, method="inclusive")[0] if len(values) > 1 else values[0]

@@ -1,0 +1,95 @@
+"""Block diffusion for real: an answer denoised by mlx-vlm's own loop, and its record.
+
+Every pass of the answer is listed, those that only write a finished block to the cache included.
+Only those are waited for whose outcome the loop itself waits for, save one: see
+:mod:`calibrate.vlm.diffusion_gemma`.
+"""
+
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+import mlx.core as mx
+
+from calibrate.decode import identity
+from calibrate.decoding.checks import check_prompt
+from calibrate.kernels import resident
+from calibrate.networks import Network
+from calibrate.run_record import Run
+from calibrate.run_settings import Settings
+from calibrate.timing import Clock
+from calibrate.vlm import diffusion_gemma, llada
+from calibrate.vlm.library import library_name
+from calibrate.vlm.networks import open_network
+from calibrate.vlm.passes import Denoised, Progress
+from model.errors import InputError
+from model.network.target import load_config
+
+Loop: TypeAlias = Callable[
+    [Network, Sequence[int], int, Settings, Clock, Progress | None], Denoised
+]
+FAMILIES: Mapping[str, Loop] = {
+    "diffusion_gemma": diffusion_gemma.denoise,
+    "llada2_moe": llada.denoise,
+}
+"""The loop of each model type that mlx-vlm denoises."""
+WARM_STEPS = 2
+
+
+def open_diffusion(spec: str, format_name: str | None, weights: str) -> Network:
+    """A diffusion model as mlx-vlm has it; local weights where there are any, else random ones.
+
+    Raises:
+        InputError: no such target, not one that mlx-vlm denoises, or no weights although asked
+            for.
+    """
+    kind = load_config(spec).config.get("model_type")
+    if kind not in FAMILIES:
+        right = f"give one of {' or '.join(FAMILIES)}, e.g. llada2.0-mini"
+        wrong = f"is of type {kind}, whose diffusion mlx-vlm does not run"
+        raise InputError(spec, wrong, right)
+    return open_network(spec, format_name, weights)
+
+
+def run_diffusion(
+    network: Network,
+    prompt: Sequence[int],
+    answer: int,
+    settings: Settings,
+    *,
+    clock: Clock = time.perf_counter,
+    progress: Progress | None = None,
+) -> Run:
+    """Denoise an answer of so many tokens behind a prompt, and record every pass.
+
+    Raises:
+        InputError: the prompt or the block cannot be used.
+    """
+    check_prompt(network, tuple(prompt))
+    denoise = FAMILIES[network.model.config.model_type]
+    date = datetime.now(UTC)
+    with resident():
+        # Two blocks in two passes each: every shape of the first ones, and one that is written.
+        schedule = replace(
+            settings, steps=min(WARM_STEPS, settings.block), committed=None, threshold=None
+        )
+        denoise(network, prompt, min(answer, 2 * settings.block), schedule, clock, None)
+        mx.reset_peak_memory()
+        seen = denoise(network, prompt, answer, settings, clock, progress)
+    return Run(
+        **identity(network, settings, date),
+        context_tokens=len(prompt),
+        tokens=answer,
+        round_s=seen.round_s,
+        accepted=(0,) * len(seen.round_s),
+        commits=seen.commits,
+        output=seen.output,
+        matches_plain=None,
+        library=library_name(),
+    )
