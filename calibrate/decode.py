@@ -24,7 +24,7 @@ from calibrate.decoding.loops import Arm, arm
 from calibrate.decoding.start import Start
 from calibrate.decoding.streams import Arrivals, Loop
 from calibrate.environment import read_environment
-from calibrate.kernels import resident
+from calibrate.mlx_device import resident
 from calibrate.networks import Network
 from calibrate.run_record import Run
 from calibrate.run_settings import WARM_ROUNDS, Settings

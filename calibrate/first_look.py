@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from calibrate import kernels
+from calibrate import kernels, mlx_device
 from calibrate.session import Speed
 from calibrate.timing import Clock, Pace, Workload, chain_length, summarise, visit
 
@@ -18,16 +18,16 @@ ROWS = 4
 def first_look(clock: Clock = time.perf_counter) -> Speed:
     """Time one tiny kernel, then ever larger matrices until one is more than its launch."""
     kernel_s = seconds(kernels.op_chain(), clock)
-    name = "fp32" if kernels.on_processor() else "bf16"
+    name = "fp32" if mlx_device.on_processor() else "bf16"
     side, product_s = 0, 0.0
     for side in SIDES:
         product_s = square_s(name, side, 1, clock)
         if product_s > LONG_ENOUGH_S:
             break
-    entry_bytes = 4 if kernels.on_processor() else 2
-    quantized = "4bit-s32" if kernels.on_processor() else "4bit"
+    entry_bytes = 4 if mlx_device.on_processor() else 2
+    quantized = "4bit-s32" if mlx_device.on_processor() else "4bit"
     rows_s = square_s(quantized, side, ROWS, clock)
-    kernels.release()
+    mlx_device.release()
     return Speed(
         row_weights_per_s=ROWS * side * side / rows_s,
         bytes_per_s=entry_bytes * side * side / product_s,
@@ -37,7 +37,7 @@ def first_look(clock: Clock = time.perf_counter) -> Speed:
 
 def square_s(format_name: str, side: int, rows: int, clock: Clock) -> float:
     """Seconds of one square matrix and its link."""
-    kernels.release()
+    mlx_device.release()
     matrices = kernels.Matrices(format_name, side, side)
     return seconds(kernels.linear_chain(matrices, depth=side, columns=side, rows=rows), clock)
 

@@ -1,11 +1,6 @@
 """Single MLX kernels as dependent chains: what a matrix or a cache costs.
 
-Decoding is a dependent chain, and independent operations overlap on MLX's devices, so every
-output here feeds the next input. What is read must come from memory: chains walk round distinct
-copies that no cache can hold. The graph is built outside the clock, because real decoding builds
-the next pass while this one runs, and so it is submitted, where the device can be kept busy
-meanwhile; elsewhere it is submitted in a few pieces, so that the runtime's own walk over a long
-graph hides behind the device.
+What is read must come from memory: chains walk round distinct copies that no cache can hold.
 
 Values stay of order 1 however long the chain: the link between two matrices is an arc tangent,
 and weights have a gain of 2, so that activations neither die out (denormals slow a CPU down)
@@ -17,137 +12,21 @@ nor overflow.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from functools import cache
-from typing import Any, TypeAlias, final
+from collections.abc import Callable
+from typing import final
 
 import mlx.core as mx
 
-from calibrate.cold import cold
-from calibrate.head_start import ELEMENTS_AHEAD, KERNELS_AHEAD, HeadStart
-from calibrate.timing import LONGEST_CHAIN, Job
+from calibrate.chain import Chain
+from calibrate.mlx_device import activation_of, activations, cold_copies, packing, usual_activation
 from model.network.weight_format import WeightFormat, weight_format
-
-Step: TypeAlias = Callable[[mx.array, int], mx.array]
 
 CACHE_STEP = 256
 """Slots by which mlx-lm's key-value cache grows."""
-PIECES = 8
-"""Submissions per chain."""
-SHARE_AHEAD = 0.25
-"""Of the usual time of a repetition, where a chain is submitted ahead."""
 LINK_KERNELS, LINEAR_KERNELS, SUM_KERNELS, ATTENTION_KERNELS, MASKED_KERNELS = 2, 3, 3, 3, 10
 """Kernels that a unit may take; where attention with a mask is not one kernel, it is several."""
 GAIN = 2.0
-
-
-FLOATS = {"fp32": mx.float32, "fp16": mx.float16, "bf16": mx.bfloat16}
-
-
-def on_processor() -> bool:
-    """Whether MLX's CPU back end is in use."""
-    return mx.default_device().type == mx.DeviceType.cpu
-
-
-def usual_activation() -> mx.Dtype:
-    """The dtype of activations beside quantized weights on this device.
-
-    bfloat16; on the CPU back end float32, with which its kernels are 8 to 36 times faster.
-    """
-    return mx.float32 if on_processor() else mx.bfloat16
-
-
-def cold_copies(size_bytes: int) -> int:
-    """How many copies of something of this size a chain has to walk round."""
-    return cold("cpu" if on_processor() else "accelerator").copies(size_bytes)
-
-
-@contextmanager
-def resident() -> Generator[None, None, None]:
-    """Keep MLX's memory wired while measuring on Metal, as mlx-lm does while it generates."""
-    if not mx.metal.is_available():
-        yield
-        return
-    limit = int(mx.device_info()["max_recommended_working_set_size"])
-    before = mx.set_wired_limit(limit)
-    try:
-        yield
-    finally:
-        mx.synchronize()
-        mx.set_wired_limit(before)
-
-
-def release() -> None:
-    """Give memory that nothing uses any more back to the system."""
-    mx.synchronize()
-    mx.clear_cache()
-
-
-@final
-class Chain:
-    """Units of work of which each takes the last one's output: `step(value, turn) -> value`.
-
-    Turns go on from chain to chain, so that a short chain does not meet the same copy again. A
-    unit is of `kernels` kernels at most, which read `elements` numbers: so many units can be
-    submitted ahead of the device (:mod:`calibrate.head_start`).
-    """
-
-    def __init__(self, start: mx.array, step: Step, *, kernels: int = 1, elements: int = 0) -> None:
-        self.start = start
-        self.step = step
-        self._ahead = head_start()
-        self._longest_ahead = max(
-            1, min(KERNELS_AHEAD // kernels, ELEMENTS_AHEAD // max(elements, 1))
-        )
-        self._turns = itertools.count()
-        mx.eval(start)
-
-    @property
-    def longest(self) -> int:
-        """Units that one chain may have."""
-        return LONGEST_CHAIN if self._ahead is None else self._longest_ahead
-
-    @property
-    def patience(self) -> float:
-        """What a repetition needs of the usual time: of a chain that waits for nothing, less."""
-        return 1.0 if self._ahead is None else SHARE_AHEAD
-
-    def prepare(self, units: int) -> Job:
-        """Submit `units` steps ahead of the device if that can be; the job does what is left."""
-        if self._ahead is not None:
-            submitted = self._ahead.submitted(lambda: self._built(units))
-            if submitted is not None:
-                return lambda: mx.eval(submitted[-1])
-            self._ahead = None
-        pieces = self._built(units)
-
-        def job() -> None:
-            for piece in pieces:
-                mx.async_eval(piece)
-            mx.eval(pieces[-1])
-
-        return job
-
-    def _built(self, units: int) -> list[mx.array]:
-        """The graph of `units` steps, in a few pieces."""
-        stride = math.ceil(units / PIECES)
-        pieces: list[mx.array] = []
-        value = self.start
-        for done in range(1, units + 1):
-            value = self.step(value, next(self._turns))
-            if done % stride == 0 or done == units:
-                pieces.append(value)
-        mx.synchronize()
-        return pieces
-
-
-@cache
-def head_start() -> HeadStart | None:
-    """The head start of this process's device; a processor is its own host and has none."""
-    return None if on_processor() else HeadStart()
 
 
 @final
@@ -172,19 +51,6 @@ class Matrices:
         if not scales:
             return x @ weight.T
         return mx.quantized_matmul(x, weight, *scales, transpose=True, **packing(self._format))
-
-
-def activation_of(form: WeightFormat) -> mx.Dtype:
-    """The dtype that activations have beside weights of this format."""
-    if form.family == "float":
-        return FLOATS[form.name]
-    return mx.float32 if form.scale_bits == 32 else usual_activation()
-
-
-def packing(form: WeightFormat) -> dict[str, Any]:
-    """The arguments by which MLX names a quantized format."""
-    mode = "affine" if form.family == "affine" else form.name
-    return {"group_size": form.group_size, "bits": form.bits, "mode": mode}
 
 
 def matrix(form: WeightFormat, depth: int, columns: int, dtype: mx.Dtype) -> list[mx.array]:
@@ -217,11 +83,6 @@ def link(depth: int, columns: int, activation: mx.Dtype) -> Callable[[mx.array],
         return mx.arctan2(narrow, ones).reshape(*y.shape[:-1], depth)
 
     return linked
-
-
-def activations(rows: int, width: int, dtype: mx.Dtype) -> mx.array:
-    """Random activations as decoder layers pass them on: one sequence of `rows` tokens."""
-    return mx.random.normal((1, rows, width)).astype(dtype)
 
 
 def linear_chain(matrices: Matrices, *, depth: int, columns: int, rows: int) -> Chain:

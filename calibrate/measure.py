@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, final
 
-from calibrate import kernels
+from calibrate import mlx_device
 from calibrate.doubts import warnings_of
 from calibrate.environment import read_environment
 from calibrate.first_look import first_look
@@ -93,7 +93,7 @@ def measure(
     progress.start(total_s, f"{resumed}{sum(map(len, sweeps))} to make, about {total_s:.0f} s")
     due_s = clock() + GRACE_S
     try:
-        with kernels.resident():
+        with mlx_device.resident():
             for number, (probes, times_s) in enumerate(zip(sweeps, expected, strict=True)):
                 for probe, expected_s in zip(probes, times_s, strict=True):
                     reason = run.visit(probe, number, hurried=clock() > due_s)

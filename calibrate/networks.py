@@ -24,7 +24,7 @@ from mlx.utils import tree_flatten
 from mlx_lm.utils import _get_classes  # pyright: ignore[reportPrivateUsage]: local only
 
 from calibrate.environment import free_bytes, read_environment
-from calibrate.kernels import activation_of, packing
+from calibrate.mlx_device import activation_of, packing
 from calibrate.random_weights import draw_weights
 from model.errors import InputError
 from model.network.weight_format import DEFAULT_GROUP, WeightFormat, weight_format

@@ -21,7 +21,7 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.utils import infer_quant_config
 
-from calibrate.kernels import activation_of
+from calibrate.mlx_device import activation_of
 from calibrate.networks import Network, finished, new_module, store_as
 from model.errors import InputError
 from model.network.weight_format import weight_format

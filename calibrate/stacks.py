@@ -31,8 +31,9 @@ from typing import Any, final
 import mlx.core as mx
 from mlx_lm.models.cache import BatchKVCache, make_prompt_cache, trim_prompt_cache
 
+from calibrate.chain import Chain, head_start
 from calibrate.head_start import KERNELS_AHEAD
-from calibrate.kernels import Chain, activation_of, activations, cold_copies, head_start
+from calibrate.mlx_device import activation_of, activations, cold_copies
 from calibrate.networks import parameter_bytes, random_network
 from calibrate.probe_network import MIXTURE, config_of
 from calibrate.timing import LONGEST_CHAIN, Job

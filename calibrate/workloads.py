@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
-from calibrate import kernels, stacks
+from calibrate import kernels, mlx_device, stacks
 from calibrate.probe import Probe
 from calibrate.probe_network import config_of
 from calibrate.samples import REFERENCE
@@ -31,7 +31,7 @@ class Shelf:
     def clear(self) -> None:
         """Let go of everything, also of what MLX keeps for later."""
         self._held, self._label = None, ""
-        kernels.release()
+        mlx_device.release()
 
 
 @final

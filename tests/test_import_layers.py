@@ -19,10 +19,12 @@ MAY_IMPORT = {
     "dashboard": {"model", "calibrate", "dashboard", "numpy", "altair", "streamlit", "vl_convert"},
 }
 MLX_FILES = {
+    "chain.py",
     "decode.py",
     "environment.py",
     "head_start.py",
     "kernels.py",
+    "mlx_device.py",
     "networks.py",
     "random_weights.py",
     "smollm2.py",

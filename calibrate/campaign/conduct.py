@@ -12,7 +12,7 @@ from calibrate.decoding.loops import arm
 from calibrate.decoding.lossless import compared, divergence
 from calibrate.decoding.start import Start
 from calibrate.environment import free_bytes
-from calibrate.kernels import release
+from calibrate.mlx_device import release
 from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of
 from calibrate.prompts import prompt_tokens

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias, final
 
 from calibrate.environment import free_bytes
-from calibrate.kernels import release
+from calibrate.mlx_device import release
 from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of, open_network
 

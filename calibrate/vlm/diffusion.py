@@ -19,7 +19,7 @@ import mlx.core as mx
 
 from calibrate.decode import identity
 from calibrate.decoding.checks import check_prompt
-from calibrate.kernels import resident
+from calibrate.mlx_device import resident
 from calibrate.networks import Network
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings

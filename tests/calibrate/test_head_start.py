@@ -8,8 +8,8 @@ import mlx.core as mx
 import pytest
 
 from calibrate import head_start
+from calibrate.chain import Chain
 from calibrate.head_start import HeadStart
-from calibrate.kernels import Chain
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def test_a_chain_that_cannot_be_ahead_is_measured_the_plain_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ahead = HeadStart()
-    monkeypatch.setattr("calibrate.kernels.head_start", lambda: ahead)
+    monkeypatch.setattr("calibrate.chain.head_start", lambda: ahead)
     monkeypatch.setattr(head_start, "WAITED_S", float("inf"))
     chain = Chain(mx.zeros((4,)), lambda x, _: x + 1.0, kernels=8)
     assert chain.longest == head_start.KERNELS_AHEAD // 8

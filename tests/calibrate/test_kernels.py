@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from calibrate import kernels, stacks
+from calibrate import kernels, mlx_device, stacks
+from calibrate.chain import Chain
 from calibrate.cold import ACCELERATOR, PROCESSOR
 from calibrate.probe_network import config_of
 from calibrate.timing import Pace, Workload, summarise, visit
@@ -22,7 +23,7 @@ def numbers(array: mx.array) -> NDArray[np.float32]:
     return np.array(array.astype(mx.float32), dtype=np.float32)
 
 
-def outcome(chain: kernels.Chain, units: int) -> NDArray[np.float32]:
+def outcome(chain: Chain, units: int) -> NDArray[np.float32]:
     """The value at the end of a chain."""
     value = chain.start
     for turn in range(units):
@@ -34,9 +35,9 @@ class TestMatrices:
     @pytest.mark.parametrize("name", FORMATS)
     def test_bytes_are_what_the_cost_model_counts(self, name: str) -> None:
         form = weight_format(name)
-        parts = kernels.matrix(form, 256, 96, kernels.activation_of(form))
+        parts = kernels.matrix(form, 256, 96, mlx_device.activation_of(form))
         if form.scale_bits == 16:  # scales take the width of the processor's activations
-            form = form.with_scale_bits(32) if kernels.on_processor() else form
+            form = form.with_scale_bits(32) if mlx_device.on_processor() else form
         assert sum(part.nbytes for part in parts) == form.matrix_bytes(96, 256)
 
     def test_copies_are_different_matrices(self) -> None:
@@ -102,7 +103,7 @@ def seconds(workload: Workload) -> float:
     return summarise([visit(workload, time.perf_counter, PACE, 4, check=False)]).seconds
 
 
-@pytest.mark.skipif(not kernels.on_processor(), reason="the law of MLX's CPU back end")
+@pytest.mark.skipif(not mlx_device.on_processor(), reason="the law of MLX's CPU back end")
 def test_on_a_processor_eight_rows_cost_about_eight_times_one() -> None:
     matrices = kernels.Matrices("4bit-s32", 512, 512)
     one, eight = (
