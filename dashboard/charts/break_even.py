@@ -44,29 +44,29 @@ def speedups(map_bands: Sequence[Band], lengths: Sequence[LengthRow]) -> alt.Lay
     )
     layers: list[alt.Chart] = [band]
     if any(row.needed_acceptance is not None for row in lengths):
-        layers.append(_needed(lengths, length, acceptance))
+        layers += _needed(lengths, length, acceptance)
     if any(row.your_acceptance is not None for row in lengths):
         layers += _had(lengths, length, acceptance)
     return alt.LayerChart(layer=layers, height=HEIGHT)
 
 
-def _needed(rows: Sequence[LengthRow], length: alt.X, title: str) -> alt.Chart:
-    return (
+def _needed(rows: Sequence[LengthRow], length: alt.X, title: str) -> list[alt.Chart]:
+    """A thick line at what is needed, thin ones at the ends of its interval."""
+    tooltip = [
+        alt.Tooltip("draft_length:O").title("draft length"),
+        alt.Tooltip("needed_acceptance:Q").format(".3f").title("acceptance needed (probability)"),
+        alt.Tooltip("needed_low:Q").format(".3f").title("90 % from (probability)"),
+        alt.Tooltip("needed_high:Q").format(".3f").title("to (probability)"),
+        alt.Tooltip("best_speedup:Q").format(".2f").title("speedup at most (times plain)"),
+    ]
+    drawn = (("needed_low", 1.5), ("needed_high", 1.5), ("needed_acceptance", 4))
+    return [
         alt.Chart(inline(rows))
-        .transform_filter("isValid(datum.needed_acceptance)")
-        .mark_tick(orient="horizontal", bandSize=0, thickness=4, color=INK, opacity=1)
-        .encode(
-            length,
-            alt.Y("needed_acceptance:Q").title(title),
-            tooltip=[
-                alt.Tooltip("draft_length:O").title("draft length"),
-                alt.Tooltip("needed_acceptance:Q")
-                .format(".3f")
-                .title("acceptance needed (probability)"),
-                alt.Tooltip("best_speedup:Q").format(".2f").title("speedup at most (times plain)"),
-            ],
-        )
-    )
+        .transform_filter(f"isValid(datum.{name})")
+        .mark_tick(orient="horizontal", bandSize=0, thickness=thickness, color=INK, opacity=1)
+        .encode(length, alt.Y(f"{name}:Q").title(title), tooltip=tooltip)
+        for name, thickness in drawn
+    ]
 
 
 def _had(rows: Sequence[LengthRow], length: alt.X, title: str) -> list[alt.Chart]:
