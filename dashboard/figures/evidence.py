@@ -22,6 +22,7 @@ from dashboard.rows.evidence import (
     evidence_row,
     group_rows,
 )
+from dashboard.rows.own_runs import passes
 from dashboard.scores import OwnFile, own_comparisons, shipped_scores
 from dashboard.selection import Selection
 
@@ -63,9 +64,11 @@ def evidence(selection: Selection, settings: EvidenceSettings) -> Figure:
     cautions: tuple[str, ...] = ()
     if settings.own is not None:
         pairs = own_comparisons(settings.own, selection.machine)
-        mine = [(run, each) for run, each in pairs if each.quantity == settings.quantity]
+        of_quantity = [(run, each) for run, each in pairs if each.quantity == settings.quantity]
+        mine = [(run, each) for run, each in of_quantity if passes(run, settings.where)]
         own = [evidence_row(run, each, YOURS) for run, each in mine]
-        cautions = (of_own(settings.own.name, [each for _, each in mine]),)
+        found = [each for _, each in mine]
+        cautions = (of_own(settings.own.name, found, hidden=len(of_quantity) - len(found)),)
     total = summary("", [each.comparison for _, each in scored])
     fitted = sum(row.fit == IN_THE_FIT and row.predicted is not None for row in rows)
     shown = (*own, *rows)
@@ -78,7 +81,7 @@ def evidence(selection: Selection, settings: EvidenceSettings) -> Figure:
         alternative=in_words(f"Predicted against measured {unit}", [in_short(total)]),
         reading="A point is a run. On the dashed line it was predicted exactly, in the band within "
         "10 %; above it the prediction is too fast. Every strategy is given the progress that the "
-        "run really had. Your own runs are diamonds, and are shown whatever else is filtered.",
+        "run really had. Your own runs are diamonds; what is filtered holds for them too.",
         rows=shown,
         command=settings.command,
         cautions=cautions,
@@ -113,10 +116,11 @@ def in_short(total: Group) -> str:
     )
 
 
-def of_own(name: str, found: Sequence[Comparison]) -> str:
+def of_own(name: str, found: Sequence[Comparison], *, hidden: int) -> str:
     """The same of a file that a person brought, with the call that prints it."""
-    text = in_short(summary("", found)) if found else "no run has this quantity"
-    return f"{name}: {text}; `tokroof validate FILE` prints its rows"
+    text = in_short(summary("", found)) if found else "no run of this quantity passes the filter"
+    left_out = f"; the filter hides {hidden} more" if hidden else ""
+    return f"{name}: {text}{left_out}; `tokroof validate FILE` prints its rows"
 
 
 @once

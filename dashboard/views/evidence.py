@@ -12,6 +12,13 @@ from dashboard.selection import Selection
 from dashboard.show import show
 
 ALL = "all"
+ASKED = {
+    "strategy": "Strategy",
+    "chip": "Chip",
+    "runtime": "Runtime",
+    "model": "Model",
+    "trust": "Trust",
+}
 ERRORS_BY = ("chip", "strategy", "runtime", "model", "trust")
 LABELS = {THROUGHPUT: "Speed", SPEEDUP: "Speedup"}
 
@@ -27,9 +34,9 @@ quantity = st.segmented_control(
 )
 with st.expander("Filter, or add runs of your own"):
     where: list[tuple[str, str]] = []
-    for column, name in zip(st.columns(4), ("strategy", "chip", "runtime", "trust"), strict=True):
+    for column, name in zip(st.columns(len(ASKED)), ASKED, strict=True):
         value = column.selectbox(
-            name.capitalize(), [ALL, *values(name)], key=f"of_{name}", bind="query-params"
+            ASKED[name], [ALL, *values(name)], key=f"of_{name}", bind="query-params"
         )
         if value != ALL:
             where.append((name, value))
