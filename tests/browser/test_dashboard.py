@@ -53,13 +53,24 @@ def test_a_slider_changes_the_number_and_the_address(page: Page, address: str) -
     assert answer_of(other) == shown
 
 
+def test_reset_goes_back_whatever_the_address_says(page: Page, address: str) -> None:
+    opened(page, address)
+    first = answer_of(page)
+    opened(page, f"{address}/?acceptance=0.9&context=4096&target=qwen3-8b&draft=qwen3-0.6b")
+    assert answer_of(page) != first
+    page.locator("[data-testid=stSidebar] button", has_text="restart_alt").click()
+    expect(page.locator(ANSWER).first).to_have_text(first, timeout=PATIENCE_MS)
+    assert "acceptance" not in page.url
+    assert "target" not in page.url
+
+
 def test_each_view_is_reached_from_the_first_and_fits(page: Page, address: str) -> None:
     opened(page, address)
     for path, title in VIEWS.items():
         gone_to(page, title)
         assert page.url.removeprefix(address).split("?")[0] == f"/{path}"
         assert page.locator(TRACEBACK).count() == 0, title
-        assert page.locator(MESSAGE).count() == (1 if path == "diffusion" else 0), title
+        assert page.locator(MESSAGE).count() == 0, title
         for scheme, width in (("light", 390), ("dark", 390), ("dark", 1280), ("light", 1280)):
             seen_at(page, scheme, width)
             sideways = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
@@ -156,7 +167,7 @@ def test_a_profile_of_another_schema_is_a_message_and_an_empty_folder_none(
         for path, title in VIEWS.items():
             gone_to(page, title)
             assert page.locator(TRACEBACK).count() == 0, path
-            if path not in ("diffusion", "evidence", "method"):
+            if path not in ("evidence", "method"):
                 expect(page.locator(MESSAGE)).to_contain_text("schema")
     finally:
         other.unlink()

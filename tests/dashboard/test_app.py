@@ -73,6 +73,14 @@ def test_each_view_keeps_the_controls_and_describes_its_chart_in_words(view: str
     assert "speculative k=" in chart.proto.alt
 
 
+def test_what_reset_puts_back_is_what_it_opens_with() -> None:
+    app = opened(acceptance="0.9", context="4096", draft="llama-3.2-3b", batch="4", cache="8bit")
+    assert app.session_state["selection"] != Selection()
+    app.button(key="reset").click().run()
+    assert not app.exception
+    assert app.session_state["selection"] == Selection()
+
+
 def test_a_control_changes_the_answer() -> None:
     app = opened()
     before = app.markdown[0].value
