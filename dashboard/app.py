@@ -19,18 +19,18 @@ VIEWS = {
     },
     "Understand": {
         "views/row_costs.py": "What does checking more tokens cost?",
-        "views/roofline.py": "Roofline",
+        "views/roofline.py": "Roofline: what holds a pass back?",
     },
     "Plan": {
-        "views/break_even.py": "Break-even",
-        "views/context.py": "Context and memory",
-        "views/layer_skip.py": "Layer skip",
-        "views/diffusion.py": "Diffusion",
+        "views/break_even.py": "Break-even: how often must a draft be right?",
+        "views/context.py": "Context and memory: how fast, and what fits?",
+        "views/layer_skip.py": "Layer skip: could a model draft for itself?",
+        "views/diffusion.py": "Diffusion: when does denoising beat writing?",
     },
     "Trust": {
-        "views/evidence.py": "Evidence",
-        "views/calibration.py": "Calibration",
-        "views/method.py": "Method",
+        "views/evidence.py": "Evidence: how well does it predict?",
+        "views/calibration.py": "Calibration: what do the constants rest on?",
+        "views/method.py": "Method: the equations and the words",
     },
 }
 

@@ -91,6 +91,18 @@ def literally(text: str) -> str:
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
+def with_code(text: str) -> str:
+    r"""A text as it stands, but for what it has between backticks, which is code.
+
+    >>> with_code("run `tokroof calibrate`!")
+    'run `tokroof calibrate`\\\\!'
+    """
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return literally(text)
+    return "".join(f"`{part}`" if i % 2 else literally(part) for i, part in enumerate(parts))
+
+
 def plainly(markdown: str) -> str:
     """A sentence without its emphasis.
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import streamlit as st
 
-from dashboard.figure import Figure, literally
+from dashboard.figure import Figure, with_code
 
 
 def show(figure: Figure) -> None:
@@ -22,9 +22,9 @@ def show(figure: Figure) -> None:
         )
     st.caption(figure.reading)
     if figure.where:
-        st.caption(literally(figure.where))
+        st.caption(with_code(figure.where))
     for caution in figure.cautions:
-        st.caption(f":material/info: {literally(caution)}")
+        st.caption(f":material/info: {with_code(caution)}")
     _to_keep(figure)
 
 

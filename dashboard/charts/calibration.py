@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import inline
+from dashboard.charts.strategies import NARROW, columns, inline
 from dashboard.rows.calibration import ConstantRow, ReferenceRow, ResidualRow
 from dashboard.theme import BASELINE
 
@@ -24,25 +24,33 @@ PROBE_COLOURS = {
     "host": "#CCBB44",
 }
 ROW_HEIGHT = 17
+SHORT = f"{NARROW} ? replace(datum.label, /_(bytes_per_)?s$|_per_s$/, '') : datum.label"
+"""A phone has no room for the units; the table has them."""
 
 
 def constants(rows: Sequence[ConstantRow]) -> alt.LayerChart:
     """Each constant over its own value in the profile, and the other profile's beside it."""
     drawn = [row for row in rows if row.relative]
-    title = "Constant over its value here (times)"
+    title = "Over its value here (times)"
     compared = len({row.profile for row in drawn}) > 1
     scale = alt.Scale(type="log") if compared else alt.Scale(zero=False)
     base = alt.Chart(inline(drawn))
     name = alt.Y("label:N", sort=None, title=None).axis(
-        labelLimit=260, labelOverlap=False, ticks=False, domain=False
+        labelLimit=260,
+        labelOverlap=False,
+        ticks=False,
+        domain=False,
+        labelExpr=SHORT,
+        labelFlush=False,
     )
     colour = (
         alt.Color("origin:N")
         .scale(domain=list(ORIGIN_COLOURS), range=list(ORIGIN_COLOURS.values()))
-        .legend(orient="top", title="Origin", columns=2)
+        .legend(orient="top", title="Origin", columns=columns(4, 1), symbolOpacity=1)
     )
     tooltip = [
         alt.Tooltip("label:N").title("constant"),
+        alt.Tooltip("meaning:N").title("what it is"),
         alt.Tooltip("profile:N"),
         alt.Tooltip("value:Q").format(".4~s").title("value (SI unit)"),
         alt.Tooltip("unit:N"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import inline
+from dashboard.charts.strategies import columns, inline
 from dashboard.rows.context import PARTS, MemoryRow, SpeedRow
 from dashboard.theme import BASELINE, MEMORY_COLOURS, STRATEGY_COLOURS
 
@@ -76,7 +76,7 @@ def memory(rows: Sequence[MemoryRow], longest: int | None, here: float) -> alt.L
             alt.Y("size_gb:Q").title(SIZE).scale(domain=[0.0, top], nice=False).stack("zero"),
             alt.Color("part:N")
             .scale(domain=parts, range=[MEMORY_COLOURS[PARTS.index(part)] for part in parts])
-            .legend(orient="top", title=None, symbolType="square", columns=3),
+            .legend(orient="top", title=None, symbolType="square", columns=columns(5, 2)),
             alt.Order("position:O"),
             tooltip=[
                 alt.Tooltip("part:N"),

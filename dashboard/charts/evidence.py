@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import beside, by_strategy, inline, layered
+from dashboard.charts.strategies import beside, by_strategy, columns, inline, layered, with_texts
 from dashboard.rows.evidence import EvidenceRow, GroupRow
 from dashboard.theme import BASELINE, STRATEGY_COLOURS
 
@@ -51,7 +51,7 @@ def predicted_against_measured(rows: Sequence[EvidenceRow], unit: str) -> alt.La
             alt.Y("predicted:Q").scale(scale).title(y).axis(format="~g"),
             alt.Color("drawn_as:N")
             .scale(domain=present, range=[STRATEGY_COLOURS[name] for name in present])
-            .legend(orient="top", title=None, columns=4),
+            .legend(orient="top", title=None, columns=columns(4, 2)),
             alt.Shape("whose:N")
             .scale(domain=["published", "yours"], range=["circle", "diamond"])
             .legend(of_whom),
@@ -74,7 +74,11 @@ def predicted_against_measured(rows: Sequence[EvidenceRow], unit: str) -> alt.La
 def errors_by_group(rows: Sequence[GroupRow]) -> alt.LayerChart:
     """From the median error to that which nine of ten runs stay below, group by group."""
     base = alt.Chart(inline(rows))
-    title = "Error of the prediction (% of what was measured)"
+    said = {
+        row.label: f"{row.predicted} of {row.runs}, {row.covered_percent:.0f} % in interval"
+        for row in rows
+    }
+    title = "Error (% of what was measured)"
     tooltip = [
         alt.Tooltip("label:N").title("group"),
         alt.Tooltip("predicted:Q").title("runs predicted (count)"),
@@ -90,12 +94,8 @@ def errors_by_group(rows: Sequence[GroupRow]) -> alt.LayerChart:
         tooltip=tooltip,
     )
     median = base.mark_point(filled=True, size=90, opacity=1, color=GROUP).encode(
-        by_strategy(), alt.X("median_percent:Q").title(title), tooltip=tooltip
+        by_strategy(with_texts(said)), alt.X("median_percent:Q").title(title), tooltip=tooltip
     )
-    said = {
-        row.label: f"{row.predicted} of {row.runs}, {row.covered_percent:.0f} % in interval"
-        for row in rows
-    }
     return layered(tail, median, beside(rows, said))
 
 

@@ -33,7 +33,7 @@ def skip_cells(rows: Sequence[SkipRow], shown: str) -> alt.LayerChart:
             alt.Tooltip("speedup:Q").format(".2f").title("speedup with it (times)"),
         ],
     )
-    scale = alt.Scale(scheme="blueorange", reverse=True, domainMid=1.0)
+    scale = alt.Scale(scheme="purplegreen", domainMid=1.0)
     if shown == "needed_acceptance":
         scale = alt.Scale(scheme="viridis", domain=[0.0, 1.0], reverse=True)
     colour = (

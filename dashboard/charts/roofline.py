@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import inline
+from dashboard.charts.strategies import columns, inline
 from dashboard.rows.roofline import ArrowEnd, PassRow, RoofEnd
 from dashboard.theme import BASELINE, STRATEGY_COLOURS
 
-HEIGHT = 440
+HEIGHT = 520
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 INTENSITY, RATE = "Arithmetic intensity (FLOP/byte)", "Arithmetic done (FLOP/s)"
 
@@ -31,7 +31,9 @@ def roofline(
     colour = (
         alt.Color("strategy:N")
         .scale(domain=names, range=[STRATEGY_COLOURS[name] for name in names])
-        .legend(orient="top", title=None, symbolType="circle", columns=3, symbolOpacity=1)
+        .legend(
+            orient="top", title=None, symbolType="circle", columns=columns(4, 3), symbolOpacity=1
+        )
     )
     tooltip = [
         alt.Tooltip("label:N").title("pass"),

@@ -13,6 +13,8 @@ from typing import Any
 import altair as alt
 
 ROW_HEIGHT = 34
+NARROW = "windowSize()[0] < 640"
+"""On a phone; a picture that is kept as a file has no window, and is wide."""
 NAMES = alt.Axis(labelLimit=240, labelFlush=False, ticks=False, domain=False)
 
 
@@ -21,13 +23,30 @@ def by_strategy(axis: alt.Axis | None = NAMES) -> alt.Y:
     return alt.Y("label:N", axis=axis, sort=None, title=None).scale(type="band")
 
 
+def with_texts(texts: Mapping[str, str]) -> alt.Axis:
+    """The names, and on a phone below each its text, which has no room beside the chart."""
+    axis = NAMES.copy()
+    axis.labelExpr = f"{NARROW} ? [datum.label, {_of_label(texts)}] : datum.label"
+    axis.labelOffset = alt.ExprRef(expr=f"{NARROW} ? -6 : 0")  # two lines about the middle
+    return axis
+
+
+def _of_label(texts: Mapping[str, str]) -> str:
+    return f"({json.dumps(dict(texts))})[datum.label]"
+
+
+def columns(wide: int, narrow: int) -> alt.ExprRef:
+    """Columns of a legend, fewer on a phone."""
+    return alt.ExprRef(expr=f"{NARROW} ? {narrow} : {wide}")
+
+
 def beside(rows: Iterable[Any], texts: Mapping[str, str]) -> alt.Chart:
     """A text for each label in a column right of the chart, as an axis: clear of every mark.
 
     Text marks do not follow the page's light or dark theme; the labels of an axis do.
     """
     axis = NAMES.copy()
-    axis.orient, axis.labelExpr = "right", f"({json.dumps(dict(texts))})[datum.label]"
+    axis.orient, axis.labelExpr = "right", f"{NARROW} ? '' : {_of_label(texts)}"
     return alt.Chart(inline(rows)).mark_point(opacity=0).encode(by_strategy(axis))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import beside, by_strategy, inline, layered
+from dashboard.charts.strategies import beside, by_strategy, inline, layered, with_texts
 from dashboard.rows.strategies import StrategyRow
 from dashboard.theme import BASELINE, by_colour
 
@@ -19,6 +19,7 @@ def speeds(rows: Sequence[StrategyRow]) -> alt.LayerChart:
     The dashed line is the first row, plain decoding.
     """
     base = alt.Chart(inline(rows))
+    verdicts = {row.label: row.verdict for row in rows}
     speed = alt.X("tokens_per_s:Q").title(SPEED).scale(zero=True)
     tooltip = [
         alt.Tooltip("label:N").title("strategy"),
@@ -36,7 +37,7 @@ def speeds(rows: Sequence[StrategyRow]) -> alt.LayerChart:
         tooltip=tooltip,
     )
     estimate = predicted.mark_point(filled=True, size=110, opacity=1).encode(
-        by_strategy(), speed, by_colour(), tooltip=tooltip
+        by_strategy(with_texts(verdicts)), speed, by_colour(), tooltip=tooltip
     )
     unknown = base.transform_filter(
         "!isValid(datum.tokens_per_s) && isValid(datum.low_tokens_per_s)"
@@ -53,5 +54,4 @@ def speeds(rows: Sequence[StrategyRow]) -> alt.LayerChart:
         .mark_rule(strokeDash=[4, 4], color=BASELINE)
         .encode(alt.X("tokens_per_s:Q").title(SPEED))
     )
-    verdicts = beside(rows, {row.label: row.verdict for row in rows})
-    return layered(plain, interval, reach, estimate, verdicts)
+    return layered(plain, interval, reach, estimate, beside(rows, verdicts))

@@ -27,6 +27,8 @@ from dashboard.scores import OwnFile, own_comparisons, shipped_scores
 from dashboard.selection import Selection
 
 MOST_GROUPS = 30
+ENOUGH = 10
+"""Predicted runs from which a group is called best or worst: a few may be good or bad by luck."""
 
 
 @final
@@ -154,12 +156,14 @@ def extremes(groups: Sequence[GroupRow], by: str) -> str:
     """The groups that are predicted best and worst."""
     if not groups:
         return "**Nothing is predicted here.**"
-    best = min(groups, key=lambda row: row.median_percent)
-    worst = max(groups, key=lambda row: row.median_percent)
+    many = [row for row in groups if row.predicted >= ENOUGH] or groups
+    best = min(many, key=lambda row: row.median_percent)
+    worst = max(many, key=lambda row: row.median_percent)
     if best is worst:
         return f"**{literally(best.label)}: median error {best.median_percent:.1f} %.**"
+    among = f", of groups with at least {ENOUGH} runs" if len(many) < len(groups) else ""
     return (
-        f"**By {by}, {literally(best.label)} is predicted best (median error "
+        f"**By {by}{among}, {literally(best.label)} is predicted best (median error "
         f"{best.median_percent:.1f} %) and {literally(worst.label)} worst "
         f"({worst.median_percent:.1f} %).**"
     )

@@ -63,7 +63,9 @@ st.dataframe(  # pyright: ignore[reportUnknownMemberType]
         "low": st.column_config.NumberColumn("90 % from", format="%.4g"),
         "high": st.column_config.NumberColumn("to", format="%.4g"),
         "in_interval": st.column_config.CheckboxColumn("inside"),
-        "source": st.column_config.LinkColumn("source", width="small"),
+        "source": st.column_config.LinkColumn(
+            "source", width="small", display_text=r"https?://(?:github\.com/)?([^/]+(?:/[^/]+)?)"
+        ),
     },
     column_order=[
         *("label", "measured", "predicted", "error_percent", "source", "low", "high"),

@@ -7,17 +7,17 @@ from dashboard.charts.layer_skip import SHOWN
 from dashboard.figures.layer_skip import SkipSettings, layer_skip
 from dashboard.show import show
 
-NAMES = dict(zip(SHOWN, ("Acceptance needed", "Speedup at most", "As measured"), strict=True))
+NAMES = dict(zip(SHOWN, ("Needed", "At most", "Measured"), strict=True))
 
 left, right = st.columns([3, 2])
 shown = left.segmented_control(
-    "Colour",
+    "Colour by",
     list(NAMES),
     default="needed_acceptance",
     format_func=NAMES.__getitem__,
     required=True,
-    help="Acceptance: the probability that a draft token is accepted, given that all before it "
-    "were. At most: every draft token is accepted.",
+    help="Needed: the acceptance at which it begins to pay. At most: the speedup if every draft "
+    "token is accepted. Measured: the speedup with the acceptances beside.",
     key="cells",
     bind="query-params",
 )

@@ -190,7 +190,7 @@ def test_the_view_opens_on_what_the_address_filters() -> None:
     app = opened(of_chip="M3 Pro 14-core", of_trust="nonsense")
     assert not app.exception
     assert not app.error
-    assert app.header[0].value == "Evidence"
+    assert app.header[0].value.startswith("Evidence")
     assert app.markdown[0].value == evidence(Selection(), FEW).sentence
     assert len(app.get("vega_lite_chart")) == 2
     assert len(app.dataframe) == 1
