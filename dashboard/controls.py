@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import uploads
+from dashboard.choice import alike, choose_one
 from dashboard.drafts import likely_drafts
 from dashboard.presets import (
     BY_POSITION,
@@ -171,16 +172,13 @@ def _model(
 
 def _acceptance() -> tuple[str, str]:
     """The acceptance of the draft as the command line takes it, and the task it is taken from."""
-    how = st.segmented_control(
+    how = choose_one(
         "Acceptance of the draft's guesses",
-        [ONE, BY_POSITION, PUBLISHED],
-        default=ONE,
-        required=True,
-        help="How often the target accepts a draft token, given that it accepted all before it in "
+        alike(ONE, BY_POSITION, PUBLISHED),
+        key="known",
+        about="How often the target accepts a draft token, given that it accepted all before it in "
         "the round: one probability, several by position in the draft, or that of published runs. "
         "It depends on both models and on the text, not on the machine.",
-        key="known",
-        bind="query-params",
     )
     if how == BY_POSITION:
         rates = st.text_input(

@@ -118,7 +118,7 @@ def of_drafts(longest: int) -> str:
     if longest == 0:
         return "So no draft is cheap to check."
     drafted = "1 draft token is" if longest == 1 else f"{longest} draft tokens are"
-    return f"So up to {drafted} cheap to check; with the token before them they are the rows."
+    return f"So up to {drafted} cheap to check: with the token before, {longest + 1} rows."
 
 
 def of_drops(curve: RowCurve) -> str:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from calibrate.comparison import SPEEDUP, THROUGHPUT
 from dashboard import controls, uploads
+from dashboard.choice import alike, choose_one
 from dashboard.figures.evidence import EvidenceSettings, errors, evidence
 from dashboard.scores import shipped_scores, values
 from dashboard.selection import Selection
@@ -22,15 +23,11 @@ ASKED = {
 ERRORS_BY = ("chip", "strategy", "runtime", "model", "trust")
 LABELS = {THROUGHPUT: "Speed", SPEEDUP: "Speedup"}
 
-quantity = st.segmented_control(
+quantity = choose_one(
     "Compare",
-    list(LABELS),
-    default=THROUGHPUT,
-    format_func=LABELS.__getitem__,
-    required=True,
-    help="Tokens per second of a run, or how much faster than plain decoding it was.",
+    LABELS,
     key="quantity",
-    bind="query-params",
+    about="Tokens per second of a run, or how much faster than plain decoding it was.",
 )
 with st.expander("Filter, or add runs of your own"):
     where: list[tuple[str, str]] = []
@@ -75,7 +72,5 @@ st.dataframe(  # pyright: ignore[reportUnknownMemberType]
     height=320,
 )
 st.subheader("Error by group")
-by = st.segmented_control(
-    "Group by", ERRORS_BY, default="chip", required=True, key="by", bind="query-params"
-)
+by = choose_one("Group by", alike(*ERRORS_BY), key="by")
 show(errors(selection, EvidenceSettings(quantity=quantity, where=tuple(where), by=by)))
