@@ -178,7 +178,8 @@ def _acceptance() -> tuple[str, str]:
         key="known",
         about="How often the target accepts a draft token, given that it accepted all before it in "
         "the round: one probability, several by position in the draft, or that of published runs. "
-        "It depends on both models and on the text, not on the machine.",
+        "It depends on both models and on the text, not on the machine; `tokroof run speculative` "
+        "measures it.",
     )
     if how == BY_POSITION:
         rates = st.text_input(

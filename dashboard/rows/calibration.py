@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from calibrate.fit.residuals import Residual
-from calibrate.samples import REFERENCE, Sample
+from calibrate.samples import Sample
 from dashboard.rows.constant_names import meaning
 from model.commands.machines import ratios
 from model.machine.constant import Constant
@@ -113,10 +113,8 @@ def residual_rows(found: Sequence[Residual]) -> tuple[ResidualRow, ...]:
     )
 
 
-def reference_rows(samples: Sequence[Sample]) -> tuple[ReferenceRow, ...]:
-    """The visits of the reference kernel in the order of time."""
+def reference_rows(visits: Sequence[Sample]) -> tuple[ReferenceRow, ...]:
+    """A row for each visit of the reference kernel."""
     return tuple(
-        ReferenceRow(at_min=sample.at / 60.0, time_us=sample.seconds / MICRO)
-        for sample in samples
-        if sample.probe == REFERENCE
+        ReferenceRow(at_min=sample.at / 60.0, time_us=sample.seconds / MICRO) for sample in visits
     )
