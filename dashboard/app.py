@@ -34,13 +34,16 @@ VIEWS = {
     },
 }
 
+# The titles by the names that the navigation has room for: what is before a colon.
+QUESTIONS = {title.partition(":")[0]: title for views in VIEWS.values() for title in views.values()}
+
 st.set_page_config(page_title="tokroof", layout="wide")
 pages = {
-    section: [st.Page(file, title=title) for file, title in views.items()]
+    section: [st.Page(file, title=title.partition(":")[0]) for file, title in views.items()]
     for section, views in VIEWS.items()
 }
 page = st.navigation(pages, position="top")
-st.header(page.title)
+st.header(QUESTIONS[page.title])
 try:
     controls.show()
     with debug_mode(arg=False):  # tests hold every chart to its schema; a page need not do it again

@@ -92,12 +92,17 @@ def of_drafts(target: str) -> str:
 
 def of_acceptance(acceptance: Acceptance, selection: Selection) -> str:
     """What the numbers that follow take for granted."""
-    shares = ", ".join(f"{100 * rate:.0f} %" for rate in acceptance.by_position)
+    shares = ", ".join(share(rate) for rate in acceptance.by_position)
     if not selection.acceptance:
         return f"With {shares} of its guesses accepted, as published of {selection.task} texts,"
     if len(acceptance.by_position) > 1:
         return f"With {shares} of its first, second, ... guesses accepted,"
     return f"If {shares} of its guesses are accepted,"
+
+
+def share(probability: float) -> str:
+    """A probability as per cent that no line of text parts from its sign."""
+    return f"{100 * probability:.0f}\u00a0%"
 
 
 def of_the_least(answer: Answer, strategy: Speculative) -> str:
@@ -115,7 +120,7 @@ def of_the_least(answer: Answer, strategy: Speculative) -> str:
         return "No acceptance would make it pay."
     k = found.draft_length
     tokens = "1 draft token" if k == 1 else f"{k} draft tokens"
-    return f"It pays from {100 * found.needed_acceptance:.0f} % on, with {tokens} a round."
+    return f"It pays from {share(found.needed_acceptance)} on, with {tokens} a round."
 
 
 def _advice(found: Prediction, name: str) -> str:
@@ -134,7 +139,7 @@ def _numbers(found: Prediction, plain: Prediction) -> str:
     return (
         f"that gives {found.tokens_per_s:.1f} tok/s where plain decoding gives "
         f"{plain.tokens_per_s:.1f}: {found.speedup:.2f} times as fast "
-        f"(90 % interval {low:.2f} to {high:.2f})."
+        f"(90\u00a0% interval {low:.2f} to {high:.2f})."
     )
 
 
@@ -142,7 +147,7 @@ def _unknown(name: str, needed: float | None, length: int | None) -> str:
     if needed is None:
         return f"**No: no acceptance makes {name} pay as a draft,** not even guesses always right."
     return (
-        f"**It depends on how often {name} guesses right:** it pays from {100 * needed:.0f} % on "
+        f"**It depends on how often {name} guesses right:** it pays from {share(needed)} on "
         f"(with k = {length}); set the acceptance to see the speed."
     )
 
@@ -159,13 +164,13 @@ def of_the_others(answer: Answer) -> str:
         best = max(tricks, key=lambda each: each.speedup or 0.0)
         said.append(f"**{label(best)} would give {best.speedup:.2f} times plain decoding.**")
     waiting = [
-        f"{described(each.strategy, each.settings)} from {100 * each.needed_acceptance:.0f} %"
+        f"{described(each.strategy, each.settings)} from {share(each.needed_acceptance)}"
         for each in answer.needs
         if each.strategy != "speculative" and each.needed_acceptance is not None
     ]
     if waiting:
         said.append(
-            "Other tricks would pay if enough of their guesses were accepted (say how many under "
-            f"More): {', '.join(waiting)}."
+            "Other tricks pay once enough of their guesses are accepted (say how many under More): "
+            f"{', '.join(waiting)}."
         )
     return " ".join(said)

@@ -39,6 +39,9 @@ def test_it_answers_the_newcomers_question_on_the_first_page(page: Page, address
     opened(page, address)
     assert re.match(r"(Yes|No|Cannot tell).* llama-3\.2-1b", answer_of(page))
     assert re.search(r"\d draft tokens? a round", answer_of(page))
+    # What it takes for granted, and from where on it holds, is in the same sentence.
+    assert re.search(r"[Ii]f 60\s% of its guesses are accepted", answer_of(page))
+    assert re.search(r"It pays from \d+\s% on", answer_of(page))
 
 
 def test_a_slider_changes_the_number_and_the_address(page: Page, address: str) -> None:
@@ -58,7 +61,7 @@ def test_reset_goes_back_whatever_the_address_says(page: Page, address: str) -> 
     first = answer_of(page)
     opened(page, f"{address}/?acceptance=0.9&context=4096&target=qwen3-8b&draft=qwen3-0.6b")
     assert answer_of(page) != first
-    page.locator("[data-testid=stSidebar] button", has_text="restart_alt").click()
+    page.locator("[data-testid=stSidebar] button", has_text="restart_alt").first.click()
     expect(page.locator(ANSWER).first).to_have_text(first, timeout=PATIENCE_MS)
     assert "acceptance" not in page.url
     assert "target" not in page.url

@@ -12,7 +12,7 @@ import tokroof
 from dashboard.figure import Figure
 from dashboard.figures.bottleneck import bottleneck
 from dashboard.figures.calibration import drift_over_time, sample_residuals
-from dashboard.figures.which_trick import which_trick
+from dashboard.figures.which_trick import share, which_trick
 from dashboard.rows.strategies import REJECTED
 from dashboard.selection import Selection
 from model.commands.prediction_text import described
@@ -50,7 +50,7 @@ def test_which_trick(selection: Selection, capsys: pytest.CaptureFixture[str]) -
     assert len(figure.rows) == len(predictions) + len(needs)
     for each in needs:
         if each["strategy"] != "speculative" and each["needed_acceptance"] is not None:
-            needed = f"{100 * each['needed_acceptance']:.0f} %"
+            needed = share(each["needed_acceptance"])
             assert f"{described(each['strategy'], each['settings'])} from {needed}" in (
                 figure.sentence
             )
