@@ -20,15 +20,14 @@ from dashboard.presets import (
     ONE,
     OTHERS,
     OWN,
-    PRESETS,
     PUBLISHED,
     RATES,
     TASKS,
     WHOLE_CACHE,
     key_of,
-    opening,
 )
 from dashboard.selection import Selection
+from dashboard.start import start
 from model.catalog import architecture_names
 from model.commands.network_options import CACHE_FORMATS
 from model.machine.kernels.releases import known_releases, runtime_name
@@ -50,7 +49,7 @@ OF_DRAFT = (
 def show() -> None:
     """Draw the controls in the sidebar, and keep what they say for the views."""
     with st.sidebar:
-        _presets()
+        start()
         machine = _machine()
         target, target_format = _model(
             "Target", DEFAULT.target, DEFAULT.target_format, architecture_names(), OF_TARGET
@@ -94,36 +93,6 @@ def show() -> None:
 def selection() -> Selection:
     """What the controls say in this run."""
     return st.session_state["selection"]
-
-
-def _presets() -> None:
-    """Settings to start from, and the way back to the first ones."""
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.selectbox(
-        "Start from",
-        list(PRESETS),
-        index=None,
-        placeholder="an experiment",
-        key="preset",
-        on_change=_start_from,
-    )
-    right.button(
-        ":material/restart_alt:",
-        on_click=_reset,
-        help="Reset: back to the settings it opens with",
-        key="reset",
-    )
-
-
-def _start_from() -> None:
-    """Put the controls where the chosen preset has them; called before they are drawn."""
-    chosen = st.session_state["preset"]
-    if chosen is not None:
-        st.session_state.update({**opening(), **PRESETS[chosen]})
-
-
-def _reset() -> None:
-    st.session_state.update({**opening(), "preset": None})
 
 
 def _machine() -> str | None:
