@@ -87,16 +87,22 @@ def errors_by_group(rows: Sequence[GroupRow]) -> alt.LayerChart:
         alt.Tooltip("p90_percent:Q").format(".1f").title("p90 error (%)"),
         alt.Tooltip("covered_percent:Q").format(".1f").title("in the 90 % interval (%)"),
     ]
+    # One group that is far off must not squeeze the others together.
+    error = alt.X("median_percent:Q").title(title).scale(type="sqrt").axis(values=list(ERRORS))
     tail = base.mark_rule(strokeWidth=4, strokeCap="round", opacity=0.45, color=BASELINE).encode(
         by_strategy(None),
-        alt.X("median_percent:Q").title(title),
+        error,
         alt.X2("p90_percent"),
         tooltip=tooltip,
     )
     median = base.mark_point(filled=True, size=90, opacity=1, color=GROUP).encode(
-        by_strategy(with_texts(said)), alt.X("median_percent:Q").title(title), tooltip=tooltip
+        by_strategy(with_texts(said)),
+        error,
+        tooltip=tooltip,
     )
     return layered(tail, median, beside(rows, said))
 
 
 GROUP = "#4477AA"
+ERRORS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)
+"""Where the axis of errors is labelled: narrowly where most of them are."""

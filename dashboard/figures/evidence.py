@@ -144,9 +144,10 @@ def errors(selection: Selection, settings: EvidenceSettings) -> Figure:
         sentence=extremes(rows, settings.by),
         chart=errors_by_group(rows) if rows else None,
         alternative=in_words(f"Error by {settings.by}", [row.in_words for row in rows]),
-        reading="Dot: median error. Bar: up to the error that nine of ten runs stay below. Right: "
-        "how many runs are predicted, and how many of them lie in their 90 % interval. Groups "
-        "with most runs first." + (f" {unseen} more groups have fewer runs." if unseen else ""),
+        reading="Dot: median error. Bar: up to the error that nine of ten runs stay below. In "
+        "words: how many runs are predicted, and how many of them lie in their 90 % interval. "
+        "Small errors are drawn wider than large ones. Groups with most runs first."
+        + (f" Groups that are not shown, with fewer runs: {unseen}." if unseen else ""),
         rows=rows,
         command=settings.command,
     )
