@@ -56,9 +56,9 @@ def of(name: str) -> alt.Chart:
     return alt.Chart(alt.NamedData(name=name))
 
 
-def frame(name: str, scale: alt.Y) -> alt.Chart:
-    """Marks that nobody sees, at the ends that an axis shall reach."""
-    return of(name).mark_point(opacity=0, aria=False).encode(scale)
+def frame(name: str, *axes: alt.X | alt.Y) -> alt.Chart:
+    """Marks that nobody sees, at the ends that axes shall reach."""
+    return of(name).mark_point(opacity=0, aria=False).encode(*axes)
 
 
 def flat(records: Iterable[Any]) -> list[Row]:

@@ -13,7 +13,7 @@ from dashboard.theme import BASELINE, SERIES_COLOURS
 HEIGHT = 420
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 CURVES, POINTS, CLIFFS = "curves", "points", "cliffs"
-EDGES, LINEAR, TOP = "edges", "linear", "top"
+EDGES, LINEAR, ENDS = "edges", "linear", "ends"
 COST = "Cost of a pass (passes of one row)"
 
 
@@ -29,23 +29,21 @@ def curves(rows: Sequence[RowCost], kernel_rows: Sequence[int]) -> Drawing:
     runtimes = tuple(dict.fromkeys(row.runtime for row in lines))
     most, highest = max(row.rows for row in lines), max(row.relative for row in rows)
     return Drawing(
-        chart=_curves(formats, runtimes, most, measured=bool(points)),
+        chart=_curves(formats, runtimes, measured=bool(points)),
         rows={
             CURVES: flat(lines),
             POINTS: flat(points),
             CLIFFS: flat(row for row in lines if row.cliff),
             EDGES: [{"rows": row - 0.5} for row in kernel_rows],
             LINEAR: [{"rows": row, "relative": row} for row in (1.0, min(most, highest))],
-            TOP: [{"relative": end} for end in (0.0, 1.05 * highest)],
+            ENDS: [{"rows": 1, "relative": 0.0}, {"rows": most, "relative": 1.05 * highest}],
         },
     )
 
 
 @built_once
-def _curves(
-    formats: Sequence[str], runtimes: Sequence[str], most: int, *, measured: bool
-) -> alt.LayerChart:
-    x = alt.X("rows:Q").title("Rows of a pass (tokens)").scale(domain=[1, most], nice=False)
+def _curves(formats: Sequence[str], runtimes: Sequence[str], *, measured: bool) -> alt.LayerChart:
+    x = alt.X("rows:Q").title("Rows of a pass (tokens)").scale(zero=False, nice=False)
     y = alt.Y("relative:Q").title(COST).scale(nice=False)
     colour = (
         alt.Color("format:N")
@@ -64,7 +62,7 @@ def _curves(
         alt.Tooltip("relative:Q").format(".2f").title("cost (passes of one row)"),
     ]
     layers = [
-        frame(TOP, y),
+        frame(ENDS, x, y),
         of(LINEAR).mark_line(strokeDash=[4, 4], color=BASELINE, clip=True).encode(x, y),
         of(EDGES).mark_rule(color=BASELINE, opacity=0.5).encode(x),
         of(CURVES).mark_line(strokeWidth=2.5).encode(x, y, colour, dash),

@@ -59,6 +59,14 @@ def test_a_slider_changes_rows_alone(name: str, before: Selection, after: Select
     assert one.rows != other.rows
 
 
+def test_a_longer_picture_of_row_costs_is_the_same_chart() -> None:
+    short, long = (row_costs(Selection(), RowSettings(most=most)).chart for most in (16, 64))
+    assert short is not None
+    assert long is not None
+    assert short.chart == long.chart
+    assert short.rows != long.rows
+
+
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("acceptance", ["0.6", ""])
 def test_a_column_holds_plain_values_of_one_kind(name: str, acceptance: str) -> None:
