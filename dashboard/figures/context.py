@@ -75,9 +75,9 @@ def context_memory(selection: Selection) -> Figure:
         sentence=of_memory(found, shown),
         chart=memory_chart(rows, shown.longest if shown.full else None, found.answer.context),
         alternative=in_words(
-            f"Memory of {shown.label} over the context",
+            "Memory over the context",
             [
-                f"{context} tokens {each.memory.working_set_bytes / GB:.1f} GB"
+                f"{shown.label} at {context} tokens {each.memory.working_set_bytes / GB:.1f} GB"
                 for context, each in zip(shown.contexts, shown.memory, strict=True)
             ],
         ),

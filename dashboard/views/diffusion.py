@@ -14,7 +14,7 @@ from model.catalog import architecture_names
 ITSELF = "its own shape"
 BLOCKS = (8, 16, 32, 64, 128, 256)
 
-selection = controls.selection()
+selection = controls.selection().without_acceptances
 left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
 block = left.select_slider(
     "Block (tokens)",

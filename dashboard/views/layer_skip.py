@@ -27,6 +27,5 @@ measured = right.text_input(
     key="measured",
     bind="query-params",
 )
-show(
-    layer_skip(controls.selection(), SkipSettings(shown=shown, measured=measured.replace(" ", "")))
-)
+settings = SkipSettings(shown=shown, measured=measured.replace(" ", ""))
+show(layer_skip(controls.selection().without_acceptances, settings))

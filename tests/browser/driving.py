@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -39,10 +39,11 @@ SETTLED = """() => {
   const main = document.querySelector("[data-testid=stMain]");
   if (!main || app.dataset.testScriptState !== "notRunning") return false;
   if (!main.querySelector("[data-testid=stMarkdown], [data-testid=stAlert]")) return false;
+  if (main.querySelector("[data-testid=stSkeleton]")) return false;
   const charts = [...main.querySelectorAll("[data-testid=stVegaLiteChart]")];
   return charts.every((chart) => chart.querySelector("svg, canvas"));
 }"""
-"""The script has run, something is said, and every picture is drawn."""
+"""The script has run, something is said, nothing is to come, and every picture is drawn."""
 
 
 @contextmanager
@@ -152,5 +153,10 @@ def answer_of(page: Page) -> str:
 
 def slide(page: Page, label: str, key: str) -> None:
     """Press a key on the slider of that label."""
-    page.locator(f"input[type=range][aria-label='{label}']").focus()
+    slider(page, label).focus()
     page.keyboard.press(key)
+
+
+def slider(page: Page, label: str) -> Locator:
+    """The input of the slider of that label."""
+    return page.locator(f"input[type=range][aria-label='{label}']")

@@ -67,6 +67,50 @@ def test_reset_goes_back_whatever_the_address_says(page: Page, address: str) -> 
     assert "target" not in page.url
 
 
+@pytest.mark.parametrize(
+    ("path", "slider", "moves"),
+    [
+        *((f"{path}?acceptance=0.9", "Acceptance", 10) for path in ("", "bottleneck", "roofline")),
+        *((f"{path}?acceptance=0.9", "Acceptance", 10) for path in ("break_even", "context")),
+        ("row_costs?context=128", "Context (tokens)", 4),
+        ("layer_skip?context=128", "Context (tokens)", 4),
+        ("diffusion?target=llada2.0-mini&draft=none", "Block (tokens)", 2),
+    ],
+)
+def test_a_picture_that_was_moved_is_the_one_that_a_link_shows(
+    page: Page, address: str, path: str, slider: str, moves: int
+) -> None:
+    opened(page, f"{address}/{path}")
+    first = picture(page)
+    page.evaluate(f"document.querySelector('{CHART} svg').dataset.first = 'yes'")
+    for _ in range(moves):
+        slide(page, slider, "ArrowRight")
+        page.wait_for_timeout(100)
+    moved = picture(page)
+    assert moved != first
+    assert page.locator(f"{CHART} svg[data-first]").count() == 1, "it was drawn anew"
+    other = page.context.new_page()
+    other.set_viewport_size({"width": 1280, "height": 900})
+    opened(other, page.url)
+    assert picture(other) == moved
+    other.close()
+
+
+CHART = "[data-testid=stVegaLiteChart]"
+
+
+def picture(page: Page) -> list[str]:
+    """What is drawn where, in no order, when it is still."""
+    page.wait_for_selector(f"{CHART} svg text", state="attached", timeout=PATIENCE_MS)
+    page.wait_for_timeout(1000)
+    return page.evaluate(
+        """(chart) => [...document.querySelectorAll(`${chart} svg :is(path, text)`)].map((each) =>
+          ["transform", "d", "fill", "opacity", "aria-label"].map(
+            (name) => each.getAttribute(name)).join("|") + each.textContent).sort()""",
+        CHART,
+    )
+
+
 def test_each_view_is_reached_from_the_first_and_fits(page: Page, address: str) -> None:
     opened(page, address)
     for path, title in VIEWS.items():
@@ -104,6 +148,7 @@ def main_is_wider_than_its_parts(page: Page) -> bool:
 def test_the_data_and_the_pictures_can_be_kept(page: Page, address: str) -> None:
     opened(page, address)
     page.get_by_text("Data, picture and command").click()
+    expect(page.get_by_text(re.compile("by strategy: plain .* tok/s"))).to_be_visible()
     kept: dict[str, bytes] = {}
     for kind in ("CSV", "JSON", "SVG", "PNG"):
         with page.expect_download(timeout=PATIENCE_MS) as download:

@@ -69,7 +69,7 @@ def test_there_are_eleven_and_each_setting_of_theirs_is_listed() -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_it_opens_on_an_answer_with_every_picture_in_words(view: str) -> None:
+def test_it_opens_on_an_answer_and_says_what_every_picture_shows(view: str) -> None:
     app = opened(view)
     check_says_something(app)
     assert not app.error
@@ -77,7 +77,7 @@ def test_it_opens_on_an_answer_with_every_picture_in_words(view: str) -> None:
     pictures = app.get("vega_lite_chart")
     assert bool(pictures) is (view != "method")
     for picture in pictures:
-        assert len(picture.proto.alt) > 40
+        assert len(picture.proto.alt.split()) > 2
         assert len(app.caption) >= 1
 
 
