@@ -46,7 +46,14 @@ def _skip_cells(shown: str) -> alt.LayerChart:
         alt.Color(f"{shown}:Q")
         .scale(scale)
         # A gradient would refer to the address of the page, which a slider changes.
-        .legend(type="symbol", symbolType="square", title=SHOWN[shown], orient="top", tickCount=6)
+        .legend(
+            type="symbol",
+            symbolType="square",
+            title=SHOWN[shown],
+            titleLimit=300,
+            orient="top",
+            tickCount=6,
+        )
     )
     empty = base.mark_rect(color=BASELINE, opacity=0.25)
     cells = base.transform_filter(f"isValid(datum.{shown})").mark_rect().encode(colour)

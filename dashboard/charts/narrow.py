@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import altair as alt
 
-NARROW = "windowSize()[0] < 640"
-"""On a phone; a picture that is kept as a file has no window, and is wide."""
+NARROW = "width > 0 && windowSize()[0] < 640"
+"""On a phone; a picture that is kept as a file has no window, and is wide.
+
+A browser asks again when the chart's width changes, as this is named here, so when a window does.
+"""
 
 
 def columns(wide: int, narrow: int) -> alt.ExprRef:
