@@ -10,34 +10,53 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import uploads
-from dashboard.presets import PRESETS
+from dashboard.choice import alike, choose_one
+from dashboard.drafts import likely_drafts
+from dashboard.presets import (
+    BY_POSITION,
+    DEFAULT,
+    MEMORIES,
+    NO_DRAFT,
+    ONE,
+    OTHERS,
+    OWN,
+    PUBLISHED,
+    RATES,
+    TASKS,
+    WHOLE_CACHE,
+    key_of,
+)
 from dashboard.selection import Selection
+from dashboard.start import start
 from model.catalog import architecture_names
 from model.commands.network_options import CACHE_FORMATS
 from model.machine.kernels.releases import known_releases, runtime_name
 from model.machine.profile_store import DEFAULT_MACHINE, machine_names, own_profiles
 from model.network.weight_format import FORMAT_NAMES
-from model.progress.vocabulary import Task
 
-DEFAULT = Selection()
 CONTEXTS = (0, *(2**power for power in range(7, 18)))
-MEMORIES = (0, 8, 16, 18, 24, 32, 36, 48, 64, 96, 128, 192, 256, 512)
-NO_DRAFT = "none"
-OWN = "the profile's own"
-ONE, BY_POSITION, PUBLISHED = "one number", "by position", "published"
-OTHER_MODEL = "A name from the list, a folder with a config.json, or hf:owner/name"
-OTHERS = ("draft-head", "block-drafter", "layer-skip", "prompt-lookup")
+RELEASES = known_releases()[::-1]
+SERIES = dict.fromkeys(f"mlx-{major}.{minor}" for major, minor, _ in RELEASES)
+"""Releases of MLX, the newest first; a series stands for its last release."""
+OTHER_MODEL = "A name from the list, a folder with a config.json, or hf:owner/name."
+OF_TARGET = f"The model whose answer you want. {OTHER_MODEL}"
+OF_DRAFT = (
+    "The small model that guesses for the target. Those that speak the target's tokens and are "
+    f"at most half as large come first. {OTHER_MODEL}"
+)
 
 
 def show() -> None:
     """Draw the controls in the sidebar, and keep what they say for the views."""
     with st.sidebar:
-        _presets()
+        start()
         machine = _machine()
-        target, target_format = _model("Target", "target", DEFAULT.target, DEFAULT.target_format)
-        draft, draft_format = _model(
-            "Draft", "draft", DEFAULT.draft, DEFAULT.draft_format, none=NO_DRAFT
+        target, target_format = _model(
+            "Target", DEFAULT.target, DEFAULT.target_format, architecture_names(), OF_TARGET
         )
+        drafts = [NO_DRAFT, *dict.fromkeys([*likely_drafts(target), *architecture_names()])]
+        draft, draft_format = _model("Draft", DEFAULT.draft, DEFAULT.draft_format, drafts, OF_DRAFT)
+        draft, draft_format = ("", "") if draft == NO_DRAFT else (draft, draft_format)
         acceptance, task = _acceptance() if draft else ("", "")
         context = st.select_slider(
             "Context (tokens)",
@@ -76,43 +95,6 @@ def selection() -> Selection:
     return st.session_state["selection"]
 
 
-def _presets() -> None:
-    """Settings to start from, and the way back to the first ones."""
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.selectbox(
-        "Start from",
-        list(PRESETS),
-        index=None,
-        placeholder="an experiment",
-        key="preset",
-        on_change=_start_from,
-    )
-    right.button(
-        ":material/restart_alt:",
-        on_click=_reset,
-        help="Reset: back to the settings it opens with",
-        key="reset",
-    )
-
-
-def _start_from() -> None:
-    chosen = st.session_state["preset"]
-    if chosen is not None:
-        start_from(chosen)
-
-
-def start_from(preset: str) -> None:
-    """Put the controls where a preset has them; to be called before they are drawn."""
-    _reset(keep=("preset",))
-    st.session_state.update(PRESETS[preset])
-
-
-def _reset(keep: Sequence[str] = ()) -> None:
-    for key in list(st.session_state):
-        if key not in keep:
-            del st.session_state[key]
-
-
 def _machine() -> str | None:
     """The machine, or None for the one that is chosen when none is."""
     uploaded = uploads.profiles()
@@ -133,16 +115,16 @@ def _machine() -> str | None:
 
 
 def _model(
-    title: str, key: str, spec: str, format_name: str, *, none: str | None = None
+    title: str, spec: str, format_name: str, names: Sequence[str], about: str
 ) -> tuple[str, str]:
-    """A model and its weight format; a draft may be none."""
-    names = [*([none] if none else []), *architecture_names()]
+    """A model and its weight format."""
+    key = title.lower()
     left, right = st.columns([5, 3])
     chosen = left.selectbox(
         title,
         names,
         names.index(spec),
-        help=OTHER_MODEL,
+        help=about,
         accept_new_options=True,
         key=key,
         bind="query-params",
@@ -154,25 +136,24 @@ def _model(
         key=f"{key}_format",
         bind="query-params",
     )
-    return ("", "") if chosen == none else (chosen, stored_as)
+    return chosen, stored_as
 
 
 def _acceptance() -> tuple[str, str]:
     """The acceptance of the draft as the command line takes it, and the task it is taken from."""
-    how = st.segmented_control(
+    how = choose_one(
         "Acceptance of the draft's guesses",
-        [ONE, BY_POSITION, PUBLISHED],
-        default=ONE,
-        required=True,
-        help="The probability that a draft token is accepted, given that all before it in the "
-        "round were.",
+        alike(ONE, BY_POSITION, PUBLISHED),
         key="known",
-        bind="query-params",
+        about="How often the target accepts a draft token, given that it accepted all before it in "
+        "the round: one probability, several by position in the draft, or that of published runs. "
+        "It depends on both models and on the text, not on the machine; `tokroof run speculative` "
+        "measures it.",
     )
     if how == BY_POSITION:
         rates = st.text_input(
             "By position",
-            "0.7,0.6,0.5",
+            RATES,
             help="First draft token, second, ...; the last number holds for all later ones.",
             key="rates",
             bind="query-params",
@@ -181,7 +162,7 @@ def _acceptance() -> tuple[str, str]:
     if how == PUBLISHED:
         task = st.selectbox(
             "Task",
-            [each.value for each in Task],
+            TASKS,
             help="The median of published pairs on this task; their spread is told.",
             key="task",
             bind="query-params",
@@ -193,6 +174,7 @@ def _acceptance() -> tuple[str, str]:
         max_value=1.0,
         value=float(DEFAULT.acceptance),
         step=0.01,
+        help="0.60: of ten guesses that are looked at, six are right.",
         key="acceptance",
         bind="query-params",
     )
@@ -203,7 +185,7 @@ def _more() -> tuple[str, int, str, int]:
     """Runtime, memory, the cache's format, and sequences side by side."""
     runtime = st.selectbox(
         "Runtime",
-        [OWN, *map(runtime_name, known_releases())],
+        [OWN, *SERIES, *map(runtime_name, RELEASES)],
         help="The same machine under another MLX release, kernel by kernel.",
         key="runtime",
         bind="query-params",
@@ -218,7 +200,7 @@ def _more() -> tuple[str, int, str, int]:
     )
     cache = st.selectbox(
         "Cache format",
-        ["16 bits", *CACHE_FORMATS],
+        [WHOLE_CACHE, *CACHE_FORMATS],
         help="How the keys and values of earlier tokens are stored.",
         key="cache",
         bind="query-params",
@@ -250,7 +232,8 @@ def _others() -> tuple[tuple[str, str], ...]:
             value=None,
             step=0.05,
             placeholder="unknown",
-            key=f"acceptance_{name}".replace("-", "_"),
+            help="How often the target accepts a token of this strategy's draft.",
+            key=key_of(name),
             bind="query-params",
         )
         if rate is not None:

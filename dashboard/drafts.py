@@ -28,6 +28,16 @@ def check_draft(selection: Selection) -> None:
     raise InputError(f"{selection.target} without a draft", "has no break-even", right)
 
 
+def likely_drafts(target: str) -> tuple[str, ...]:
+    """The same, or none: of a target that would be fetched, or that others say is not known."""
+    if target.startswith("hf:"):
+        return ()
+    try:
+        return drafts_for(target)
+    except InputError:
+        return ()
+
+
 @lru_cache(maxsize=64)
 def drafts_for(target: str) -> tuple[str, ...]:
     """The shipped models that speak a target's tokens and are at most half as large.

@@ -43,6 +43,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "model.prediction.prediction",
         "model.prediction.round_costs",
         "model.prediction.break_even",
+        "model.prediction.needed_range",
         "model.prediction.row_curve",
         "model.prediction.roofline",
         "model.planners.sublayers",

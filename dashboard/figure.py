@@ -8,14 +8,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
-import altair as alt
 import vl_convert
 
+from dashboard.charts.drawing import Drawing
 from dashboard.command import Command
-
-Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 
 
 @final
@@ -27,7 +25,7 @@ class Figure:
         name: The name of its files when they are kept.
         sentence: The answer, in Markdown.
         chart: The picture; None where there is nothing to draw.
-        alternative: The picture in words, for who cannot see it.
+        alternative: The picture in words, for who cannot see it: what it shows, and its numbers.
         reading: How to read the picture.
         rows: The records that the picture draws, for a table and to keep.
         command: The call that gives the same numbers.
@@ -37,13 +35,18 @@ class Figure:
 
     name: str
     sentence: str
-    chart: Chart | None
+    chart: Drawing | None
     alternative: str
     reading: str
     rows: tuple[Any, ...]
     command: Command
     where: str = ""
     cautions: tuple[str, ...] = ()
+
+    @property
+    def picture_name(self) -> str:
+        """What the picture shows, without numbers, so that it stays while these change."""
+        return self.alternative.partition(":")[0]
 
     def as_csv(self) -> str:
         """The rows as comma-separated text under their field names."""
@@ -77,10 +80,8 @@ class Figure:
         """The picture's specification outside of a page, which would give it its width."""
         if self.chart is None:
             raise AssertionError("a figure without a chart has no picture to keep")
-        specification: dict[str, Any] = self.chart.to_dict()
-        if not {"hconcat", "vconcat"} & set(specification):
-            specification.setdefault("width", PICTURE_WIDTH)
-        return json.dumps({**specification, "background": "white"})
+        page = {"width": PICTURE_WIDTH, "background": "white"}
+        return json.dumps({**page, **self.chart.to_dict()})
 
 
 PICTURE_WIDTH = 640
@@ -89,6 +90,18 @@ PICTURE_WIDTH = 640
 def literally(text: str) -> str:
     """A text as Markdown that shows it as it stands: a link may name a model in Markdown."""
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+
+
+def with_code(text: str) -> str:
+    r"""A text as it stands, but for what it has between backticks, which is code.
+
+    >>> with_code("run `tokroof calibrate`!")
+    'run `tokroof calibrate`\\\\!'
+    """
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return literally(text)
+    return "".join(f"`{part}`" if i % 2 else literally(part) for i, part in enumerate(parts))
 
 
 def plainly(markdown: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from dashboard.command import Command, given
@@ -65,6 +65,11 @@ class Selection:
         """The settings that say how the cache is held, and for how many sequences."""
         batch = self.batch if self.batch > 1 else 0
         return given(("--kv-format", self.kv_format), ("--batch", batch))
+
+    @property
+    def without_acceptances(self) -> Selection:
+        """What is asked where nobody's guesses count, so that an acceptance asks nothing new."""
+        return replace(self, acceptance="", task="", others=())
 
     def plan(self, trick: str, *settings: tuple[str, object]) -> Command:
         """`tokroof plan` of a trick."""

@@ -16,7 +16,8 @@ MLX = {"mlx", "mlx_lm", "mlx_vlm", "transformers", "tokenizers", "huggingface_hu
 MAY_IMPORT = {
     "model": {"model", "numpy", "scipy"},
     "calibrate": {"model", "calibrate", "numpy", "scipy", "tqdm"} | MLX,
-    "dashboard": {"model", "calibrate", "dashboard", "numpy", "altair", "streamlit", "vl_convert"},
+    "dashboard": {"model", "calibrate", "dashboard", "numpy", "altair", "streamlit", "vl_convert"}
+    | {"pyarrow"},
 }
 MLX_FILES = {
     "chain.py",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from calibrate.commands import own_samples
 from calibrate.environment import Environment, read_environment
 from calibrate.fit.calibration import fit_profile, refit_profile
 from calibrate.grid import MODES
@@ -39,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--refit", metavar="PROFILE", help="measure nothing: fit this profile's samples again"
     )
+    parser.add_argument(
+        "--residuals",
+        metavar="PROFILE",
+        help="measure nothing: what this profile makes of its own samples",
+    )
     parser.add_argument("--runs", metavar="RUNS", help="let real runs join the fit")
     parser.add_argument(
         "--runs-of", metavar="MODEL", help="only those of this target; keep the others for scoring"
@@ -50,7 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Measure, fit, write, and say what came out."""
+    """Measure, fit, write, and say what came out; or only what a profile makes of its samples."""
+    if options.residuals is not None:
+        return own_samples.execute(options.residuals, as_json=options.json)
     runs = fitting_runs(options)
     output = None if options.output is None else Path(options.output)
     if output is not None and output.is_dir():

@@ -23,6 +23,7 @@ from model.commands.break_even import as_text
 from model.commands.break_even_answer import break_even_rows
 from model.machine.profile import Profile
 from model.network.target import load_target
+from model.prediction.needed_range import needed_ranges
 from model.prediction.round_costs import round_costs
 from model.progress.acceptance import Acceptance
 from model.strategies.speculative import Speculative
@@ -149,15 +150,12 @@ def why(arm: Arm, profile: Profile, length: Length) -> str:
     target = machine.as_run(load_target(arm.target, arm.format_name))
     draft = machine.as_run(load_target(arm.draft, arm.draft_format))
     never = Acceptance(by_position=(0.0,))
-    costs = round_costs(
-        Speculative(draft=draft, draft_length=1, acceptance=never),
-        target,
-        machine,
-        context=length.context_tokens,
-        draft_lengths=DRAFT_LENGTHS,
-    )
+    strategy = Speculative(draft=draft, draft_length=1, acceptance=never)
+    context = length.context_tokens
+    costs = round_costs(strategy, target, machine, context=context, draft_lengths=DRAFT_LENGTHS)
+    ranges = needed_ranges(strategy, target, profile, context=context, draft_lengths=DRAFT_LENGTHS)
     title = f"{arm.target} {arm.format_name} drafted by {arm.draft} {arm.draft_format}:"
-    return f"{title}\n{as_text(break_even_rows(costs))}"
+    return f"{title}\n{as_text(break_even_rows(costs, ranges))}"
 
 
 def say(message: str) -> None:

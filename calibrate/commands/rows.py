@@ -9,12 +9,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import final
 
 from calibrate.row_points import RowPoint, row_points, same_series
 from model.commands import network_options
 from model.commands import options as shared
+from model.commands.break_even_answer import read_batch
+from model.commands.machine_options import with_memory
 from model.commands.table import table
 from model.errors import InputError
 from model.machine.kernels.runtime_change import as_runtime
@@ -22,6 +26,7 @@ from model.machine.profile import Profile
 from model.machine.profile_store import Choice, choose_profile
 from model.network.checkpoint import Checkpoint
 from model.network.target import load_target
+from model.prediction.memory import feasibility
 from model.prediction.row_curve import RowCurve, row_curve
 
 MOST_ROWS = 512
@@ -49,7 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=str(shared.DEFAULT_CONTEXT),
         help=f"tokens in the cache (default: {shared.DEFAULT_CONTEXT})",
     )
+    parser.add_argument(
+        "--batch", metavar="B", help="sequences side by side, each with these rows (default: 1)"
+    )
     network_options.add_arguments(parser)
+    parser.add_argument(
+        "--memory", metavar="GB", help="say what fits into another memory size of the same chip"
+    )
     shared.add_machine(parser)
 
 
@@ -68,15 +79,19 @@ class Series:
 class PricedRows:
     """The curves that were asked for, the main one first, and what was measured of them.
 
-    `refused` says which formats or releases cannot be priced here, and why.
+    `refused` says which formats or releases cannot be priced here, and why. A curve is what a
+    pass would cost whether or not it fits; `notes` say which do not, and what a memory size rests
+    on. Measured points are of single sequences, so a batch has none.
     """
 
     choice: Choice
     target: Checkpoint
     context: float
+    batch: int
     series: tuple[Series, ...]
     points: tuple[RowPoint, ...]
     refused: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def priced_rows(options: argparse.Namespace) -> PricedRows:
@@ -86,34 +101,56 @@ def priced_rows(options: argparse.Namespace) -> PricedRows:
         InputError: an option that is wrong, or nothing that can be priced.
     """
     choice = choose_profile(options.machine)
+    profile, notes = choice.profile, [*choice.note.splitlines()]
+    if options.memory is not None:
+        profile, note = with_memory(profile, options.memory)
+        notes += [note] if note else []
+    batch = read_batch(options)
     most = shared.whole_number("--most", options.most, least=2, most=MOST_ROWS)
     formats = [None] if options.formats is None else options.formats.split(",")
     runtimes = [OWN] if options.runtimes is None else options.runtimes.split(",")
-    targets = [_target(options, choice.profile, each) for each in formats]
+    targets = [_target(options, profile, each) for each in formats]
     context = shared.read_context(options, targets[0], None)
     series: list[Series] = []
     refused: list[InputError] = []
-    for runtime in runtimes:
-        for target in targets:
-            try:
-                profile = choice.profile if runtime == OWN else as_runtime(choice.profile, runtime)
-                curve = row_curve(target, profile.machine, context=context, most_rows=most)
-            except InputError as error:
-                refused.append(error)
-                continue
-            name = target.weight_format.name.removesuffix("-s32")
-            series.append(Series(format=name, runtime=profile.header.runtime, curve=curve))
+    for runtime, target in product(runtimes, targets):
+        try:
+            here = profile if runtime == OWN else as_runtime(profile, runtime)
+            curve = row_curve(
+                target, here.machine, context=context, most_rows=most, sequences=batch
+            )
+        except InputError as error:
+            refused.append(error)
+            continue
+        name = target.weight_format.name.removesuffix("-s32")
+        series.append(Series(format=name, runtime=here.header.runtime, curve=curve))
     if not series:
         raise refused[0]
-    measured = row_points(choice.profile, targets[0], most_rows=most)
+    measured = row_points(profile, targets[0], most_rows=most) if batch == 1 else ()
+    notes += unfit(targets, profile, context=context, batch=batch)
     return PricedRows(
         choice=choice,
         target=targets[0],
         context=context,
+        batch=batch,
         series=tuple(dict.fromkeys(series)),
         points=tuple(each for each in measured if any(is_of(each, of) for of in series)),
         refused=tuple(dict.fromkeys(map(str, refused))),
+        notes=tuple(notes),
     )
+
+
+def unfit(
+    targets: Sequence[Checkpoint], profile: Profile, *, context: float, batch: int
+) -> list[str]:
+    """What of the targets does not fit into the machine, and by how much."""
+    machine = profile.machine
+    needed = {each: feasibility([(each, batch)], machine, context=context) for each in targets}
+    return [
+        f"{each.label} {memory.reason}; its curve is of a machine with room for it"
+        for each, memory in needed.items()
+        if not memory.fits
+    ]
 
 
 def _target(options: argparse.Namespace, profile: Profile, stored_as: str | None) -> Checkpoint:
@@ -135,6 +172,7 @@ def execute(options: argparse.Namespace) -> int:
             "target": found.target.architecture.name,
             "machine": profile.header.name,
             "context": found.context,
+            "batch": found.batch,
             "curves": [
                 {
                     "format": each.format,
@@ -153,15 +191,16 @@ def execute(options: argparse.Namespace) -> int:
             ],
             "measured": [asdict(point) for point in found.points],
             "refused": found.refused,
+            "notes": found.notes,
         }
         print(json.dumps(document, indent=2))
         return 0
-    for note in (found.choice.note, *found.refused):
-        if note:
-            print(note, file=sys.stderr)
+    for note in (*found.notes, *found.refused):
+        print(note, file=sys.stderr)
+    of_batch = f" of each of {found.batch} sequences" if found.batch > 1 else ""
     print(
         f"A pass of {found.target.architecture.name} on {profile.header.chip}, "
-        f"{found.context:g} tokens of context, in passes of one row"
+        f"{found.context:g} tokens of context, in passes of one row{of_batch}"
     )
     header = ["rows", *(f"{each.format} {each.runtime}" for each in found.series)]
     columns = [each.curve.relative for each in found.series]

@@ -1,1 +1,1 @@
-"""Charts: functions from rows to `alt.Chart`; no Streamlit, no state, no numbers of their own."""
+"""Charts: functions from records to a chart and its rows; no Streamlit, no state."""

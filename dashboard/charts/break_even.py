@@ -6,25 +6,31 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import inline
+from dashboard.charts.drawing import Drawing, built_once, flat, of
 from dashboard.rows.break_even import STEP_NAMES, Band, LengthRow
 from dashboard.theme import SPEEDUP_COLOURS, STRATEGY_COLOURS
 
 HEIGHT = 440
+BANDS, LENGTHS = "bands", "lengths"
 INK = "#111111"
 """Marks lie on the map's own colours, which are the same in the light and the dark theme."""
 
 
-def speedups(map_bands: Sequence[Band], lengths: Sequence[LengthRow]) -> alt.LayerChart:
+def speedups(map_bands: Sequence[Band], lengths: Sequence[LengthRow]) -> Drawing:
     """The map; a dark line at the acceptance needed, a dot with its range at the one that is had.
 
     The colours are steps, so that their edges are lines of equal speedup.
     """
+    return Drawing(chart=_speedups(), rows={BANDS: flat(map_bands), LENGTHS: flat(lengths)})
+
+
+@built_once
+def _speedups() -> alt.LayerChart:
     length = alt.X("draft_length:O").title("Draft length k (tokens)").axis(labelAngle=0)
     length = length.scale(paddingInner=0.0, paddingOuter=0.0)
     acceptance = "Acceptance (probability)"
     band = (
-        alt.Chart(inline(map_bands))
+        of(BANDS)
         .mark_rect(stroke=None)
         .encode(
             length,
@@ -42,35 +48,31 @@ def speedups(map_bands: Sequence[Band], lengths: Sequence[LengthRow]) -> alt.Lay
             ],
         )
     )
-    layers: list[alt.Chart] = [band]
-    if any(row.needed_acceptance is not None for row in lengths):
-        layers.append(_needed(lengths, length, acceptance))
-    if any(row.your_acceptance is not None for row in lengths):
-        layers += _had(lengths, length, acceptance)
+    layers = [band, *_needed(length, acceptance), *_had(length, acceptance)]
     return alt.LayerChart(layer=layers, height=HEIGHT)
 
 
-def _needed(rows: Sequence[LengthRow], length: alt.X, title: str) -> alt.Chart:
-    return (
-        alt.Chart(inline(rows))
-        .transform_filter("isValid(datum.needed_acceptance)")
-        .mark_tick(orient="horizontal", bandSize=0, thickness=4, color=INK, opacity=1)
-        .encode(
-            length,
-            alt.Y("needed_acceptance:Q").title(title),
-            tooltip=[
-                alt.Tooltip("draft_length:O").title("draft length"),
-                alt.Tooltip("needed_acceptance:Q")
-                .format(".3f")
-                .title("acceptance needed (probability)"),
-                alt.Tooltip("best_speedup:Q").format(".2f").title("speedup at most (times plain)"),
-            ],
-        )
-    )
+def _needed(length: alt.X, title: str) -> list[alt.Chart]:
+    """A thick line at what is needed, thin ones at the ends of its interval."""
+    tooltip = [
+        alt.Tooltip("draft_length:O").title("draft length"),
+        alt.Tooltip("needed_acceptance:Q").format(".3f").title("acceptance needed (probability)"),
+        alt.Tooltip("needed_low:Q").format(".3f").title("90 % from (probability)"),
+        alt.Tooltip("needed_high:Q").format(".3f").title("to (probability)"),
+        alt.Tooltip("best_speedup:Q").format(".2f").title("speedup at most (times plain)"),
+    ]
+    drawn = (("needed_low", 1.5), ("needed_high", 1.5), ("needed_acceptance", 4))
+    return [
+        of(LENGTHS)
+        .transform_filter(f"isValid(datum.{name})")
+        .mark_tick(orient="horizontal", bandSize=0, thickness=thickness, color=INK, opacity=1)
+        .encode(length, alt.Y(f"{name}:Q").title(title), tooltip=tooltip)
+        for name, thickness in drawn
+    ]
 
 
-def _had(rows: Sequence[LengthRow], length: alt.X, title: str) -> list[alt.Chart]:
-    base = alt.Chart(inline(rows))
+def _had(length: alt.X, title: str) -> list[alt.Chart]:
+    base = of(LENGTHS).transform_filter("isValid(datum.your_acceptance)")
     tooltip = [
         alt.Tooltip("draft_length:O").title("draft length"),
         alt.Tooltip("your_acceptance:Q").format(".3f").title("acceptance you have (probability)"),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import inline
+from dashboard.charts.drawing import Drawing, built_once, flat, of
+from dashboard.charts.narrow import NARROW, columns
 from dashboard.rows.calibration import ConstantRow, ReferenceRow, ResidualRow
 from dashboard.theme import BASELINE
 
@@ -24,25 +25,40 @@ PROBE_COLOURS = {
     "host": "#CCBB44",
 }
 ROW_HEIGHT = 17
+SHORT = f"{NARROW} ? replace(datum.label, /_(bytes_per_)?s$|_per_s$/, '') : datum.label"
+"""A phone has no room for the units; the table has them."""
+CONSTANTS, SAMPLES, VISITS, EXACT = "constants", "samples", "visits", "exact"
 
 
-def constants(rows: Sequence[ConstantRow]) -> alt.LayerChart:
+def constants(rows: Sequence[ConstantRow]) -> Drawing:
     """Each constant over its own value in the profile, and the other profile's beside it."""
     drawn = [row for row in rows if row.relative]
-    title = "Constant over its value here (times)"
-    compared = len({row.profile for row in drawn}) > 1
+    profiles = tuple(dict.fromkeys(row.profile for row in drawn))
+    return Drawing(chart=_constants(profiles), rows={CONSTANTS: flat(drawn)})
+
+
+@built_once
+def _constants(profiles: Sequence[str]) -> alt.LayerChart:
+    title = "Over its value here (times)"
+    compared = len(profiles) > 1
     scale = alt.Scale(type="log") if compared else alt.Scale(zero=False)
-    base = alt.Chart(inline(drawn))
+    base = of(CONSTANTS)
     name = alt.Y("label:N", sort=None, title=None).axis(
-        labelLimit=260, labelOverlap=False, ticks=False, domain=False
+        labelLimit=260,
+        labelOverlap=False,
+        ticks=False,
+        domain=False,
+        labelExpr=SHORT,
+        labelFlush=False,
     )
     colour = (
         alt.Color("origin:N")
         .scale(domain=list(ORIGIN_COLOURS), range=list(ORIGIN_COLOURS.values()))
-        .legend(orient="top", title="Origin", columns=2)
+        .legend(orient="top", title="Origin", columns=columns(4, 1), symbolOpacity=1)
     )
     tooltip = [
         alt.Tooltip("label:N").title("constant"),
+        alt.Tooltip("meaning:N").title("what it is"),
         alt.Tooltip("profile:N"),
         alt.Tooltip("value:Q").format(".4~s").title("value (SI unit)"),
         alt.Tooltip("unit:N"),
@@ -59,7 +75,6 @@ def constants(rows: Sequence[ConstantRow]) -> alt.LayerChart:
         colour,
         tooltip=tooltip,
     )
-    profiles = list(dict.fromkeys(row.profile for row in drawn))
     legend = None
     if compared:
         legend = alt.Legend(
@@ -75,17 +90,22 @@ def constants(rows: Sequence[ConstantRow]) -> alt.LayerChart:
         alt.X("relative:Q").scale(scale).title(title).axis(format="~g", orient="top"),
         colour,
         alt.Shape("profile:N")
-        .scale(domain=profiles, range=["circle", "diamond"][: len(profiles)])
+        .scale(domain=list(profiles), range=["circle", "diamond"][: len(profiles)])
         .legend(legend),
         tooltip=tooltip,
     )
     return alt.LayerChart(layer=[interval, point], height=alt.Step(ROW_HEIGHT))
 
 
-def residual_points(rows: Sequence[ResidualRow]) -> alt.LayerChart:
+def residual_points(rows: Sequence[ResidualRow]) -> Drawing:
     """A point for each sample; the dashed line is a prediction without error."""
+    return Drawing(chart=_residual_points(), rows={SAMPLES: flat(rows), EXACT: [{"exact": 0.0}]})
+
+
+@built_once
+def _residual_points() -> alt.LayerChart:
     points = (
-        alt.Chart(inline(rows))
+        of(SAMPLES)
         .mark_point(filled=True, opacity=0.6, size=34)
         .encode(
             alt.X("rows:Q").scale(type="log").axis(format="~s").title("Rows of the pass (tokens)"),
@@ -103,17 +123,23 @@ def residual_points(rows: Sequence[ResidualRow]) -> alt.LayerChart:
         )
     )
     exact = (
-        alt.Chart(alt.InlineData(values=[{"exact": 0}]))
+        of(EXACT)
         .mark_rule(strokeDash=[4, 4], color=BASELINE)
         .encode(alt.Y("exact:Q").title("Predicted over measured, less one (%)"))
     )
     return alt.LayerChart(layer=[exact, points], height=300)
 
 
-def reference_over_time(rows: Sequence[ReferenceRow]) -> alt.Chart:
+def reference_over_time(rows: Sequence[ReferenceRow]) -> Drawing:
     """One kernel, visited again and again."""
+    return Drawing(chart=_reference_over_time(), rows={VISITS: flat(rows)})
+
+
+@built_once
+def _reference_over_time() -> alt.Chart:
     return (
-        alt.Chart(inline(rows), height=180)
+        of(VISITS)
+        .properties(height=180)
         .mark_line(point=True, color=PROBE_COLOURS["linear"])
         .encode(
             alt.X("at_min:Q").title("Since the calibration began (min)"),

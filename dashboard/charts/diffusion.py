@@ -6,22 +6,28 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import inline
+from dashboard.charts.drawing import Drawing, built_once, flat, of
 from dashboard.rows.plans import DiffusionRow
 from dashboard.theme import BASELINE
 
 RAMP = ("#4A7BB7", "#6EA6CD", "#CC9933", "#F67E4B", "#C02A1D")
 """From cold to hot, after Paul Tol's sunset; dashes and shapes say the same."""
 HEIGHT = 380
+ANSWERS, RIVAL = "answers", "rival"
 
 
-def answer_speeds(rows: Sequence[DiffusionRow]) -> alt.LayerChart:
+def answer_speeds(rows: Sequence[DiffusionRow]) -> Drawing:
     """A line for each number of tokens fixed in a pass; the dashed line is the rival."""
+    return Drawing(chart=_answer_speeds(), rows={ANSWERS: flat(rows), RIVAL: flat(rows[:1])})
+
+
+@built_once
+def _answer_speeds() -> alt.LayerChart:
     speed = "Speed (tok/s)"
     fixed = alt.Legend(title="Tokens fixed in a pass", orient="top")
     log = alt.Scale(type="log", nice=False)
     lines = (
-        alt.Chart(inline(rows))
+        of(ANSWERS)
         .mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2)
         .encode(
             alt.X("answer_tokens:Q").scale(log).axis(format="~s").title("Answer (tokens)"),
@@ -39,7 +45,7 @@ def answer_speeds(rows: Sequence[DiffusionRow]) -> alt.LayerChart:
         )
     )
     rival = (
-        alt.Chart(inline(rows[:1]))
+        of(RIVAL)
         .mark_rule(strokeDash=[4, 4], strokeWidth=2, color=BASELINE)
         .encode(alt.Y("rival_tokens_per_s:Q").title(speed))
     )

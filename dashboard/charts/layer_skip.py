@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import inline
+from dashboard.charts.drawing import Drawing, built_once, flat, of
 from dashboard.rows.plans import SkipRow
 from dashboard.theme import BASELINE
 
@@ -17,11 +17,17 @@ SHOWN = {
 }
 """What the cells can be coloured by."""
 CELL = 30
+PLANS = "plans"
 
 
-def skip_cells(rows: Sequence[SkipRow], shown: str) -> alt.LayerChart:
+def skip_cells(rows: Sequence[SkipRow], shown: str) -> Drawing:
     """The heat map; a grey cell has no such number."""
-    base = alt.Chart(inline(rows)).encode(
+    return Drawing(chart=_skip_cells(shown), rows={PLANS: flat(rows)})
+
+
+@built_once
+def _skip_cells(shown: str) -> alt.LayerChart:
+    base = of(PLANS).encode(
         alt.X("skipped_percent:O").title("Skipped layers (% of all)").axis(labelAngle=0),
         alt.Y("draft_length:O", sort="descending").title("Draft length (tokens)"),
         tooltip=[
@@ -33,13 +39,21 @@ def skip_cells(rows: Sequence[SkipRow], shown: str) -> alt.LayerChart:
             alt.Tooltip("speedup:Q").format(".2f").title("speedup with it (times)"),
         ],
     )
-    scale = alt.Scale(scheme="blueorange", reverse=True, domainMid=1.0)
+    scale = alt.Scale(scheme="purplegreen", domainMid=1.0)
     if shown == "needed_acceptance":
         scale = alt.Scale(scheme="viridis", domain=[0.0, 1.0], reverse=True)
     colour = (
         alt.Color(f"{shown}:Q")
         .scale(scale)
-        .legend(alt.Legend(title=SHOWN[shown], orient="top", gradientLength=260, titleLimit=300))
+        # A gradient would refer to the address of the page, which a slider changes.
+        .legend(
+            type="symbol",
+            symbolType="square",
+            title=SHOWN[shown],
+            titleLimit=300,
+            orient="top",
+            tickCount=6,
+        )
     )
     empty = base.mark_rect(color=BASELINE, opacity=0.25)
     cells = base.transform_filter(f"isValid(datum.{shown})").mark_rect().encode(colour)

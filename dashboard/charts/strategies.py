@@ -5,30 +5,54 @@ Rows keep the order they are given in. Titles of quantities end in their unit.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable
 from typing import Any
 
 import altair as alt
+
+from dashboard.charts.drawing import Row, flat, of
+from dashboard.charts.narrow import NARROW
 
 ROW_HEIGHT = 34
 NAMES = alt.Axis(labelLimit=240, labelFlush=False, ticks=False, domain=False)
 
 
+def in_order(records: Iterable[Any]) -> list[Row]:
+    """Records as rows that know their place on the axis of strategies.
+
+    A browser that gets other rows would put a new label below those it has, whatever their order.
+    """
+    return [{**row, "place": place} for place, row in enumerate(flat(records))]
+
+
 def by_strategy(axis: alt.Axis | None = NAMES) -> alt.Y:
     """The axis that all charts of strategies share: one row for each, in the order of the rows."""
-    return alt.Y("label:N", axis=axis, sort=None, title=None).scale(type="band")
+    order = alt.EncodingSortField(field="place", op="min", order="ascending")
+    return alt.Y("label:N", axis=axis, sort=order, title=None).scale(type="band")
 
 
-def beside(rows: Iterable[Any], texts: Mapping[str, str]) -> alt.Chart:
+def with_texts(name: str, field: str) -> alt.Axis:
+    """The names, and on a phone below each its text, which has no room beside the chart."""
+    axis = NAMES.copy()
+    axis.labelExpr = f"{NARROW} ? [datum.label, {_of_label(name, field)}] : datum.label"
+    axis.labelOffset = alt.ExprRef(expr=f"{NARROW} ? -6 : 0")  # two lines about the middle
+    return axis
+
+
+def beside(name: str, field: str) -> alt.Chart:
     """A text for each label in a column right of the chart, as an axis: clear of every mark.
 
     Text marks do not follow the page's light or dark theme; the labels of an axis do.
     """
     axis = NAMES.copy()
-    axis.orient, axis.labelExpr = "right", f"({json.dumps(dict(texts))})[datum.label]"
-    return alt.Chart(inline(rows)).mark_point(opacity=0).encode(by_strategy(axis))
+    axis.orient, axis.labelExpr = "right", f"{NARROW} ? '' : {_of_label(name, field)}"
+    return of(name).mark_point(opacity=0).encode(by_strategy(axis))
+
+
+def _of_label(name: str, field: str) -> str:
+    """The field of the row that has an axis' label: an expression of Vega."""
+    rows = f"data('{name}')"
+    return f"{rows}[indexof(pluck({rows}, 'label'), datum.label)]['{field}']"
 
 
 def layered(*layers: alt.Chart) -> alt.LayerChart:
@@ -38,8 +62,3 @@ def layered(*layers: alt.Chart) -> alt.LayerChart:
         height=alt.Step(ROW_HEIGHT),
         resolve=alt.Resolve(axis=alt.AxisResolveMap(y="independent")),
     )
-
-
-def inline(rows: Iterable[Any]) -> alt.InlineData:
-    """Records as the data of a chart, without pandas."""
-    return alt.InlineData(values=[asdict(row) for row in rows])

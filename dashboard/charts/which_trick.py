@@ -6,19 +6,27 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from dashboard.charts.strategies import beside, by_strategy, inline, layered
+from dashboard.charts.drawing import Drawing, built_once, of
+from dashboard.charts.strategies import beside, by_strategy, in_order, layered, with_texts
 from dashboard.rows.strategies import StrategyRow
 from dashboard.theme import BASELINE, by_colour
 
 SPEED = "Output tokens per second (tok/s)"
+ROWS = "strategies"
 
 
-def speeds(rows: Sequence[StrategyRow]) -> alt.LayerChart:
+def speeds(rows: Sequence[StrategyRow]) -> Drawing:
     """A dot and its 90 % interval where a speed is predicted, a dashed range where it is not.
 
-    The dashed line is the first row, plain decoding.
+    The dashed line is plain decoding. What does not fit has no mark, and stands at the bottom.
     """
-    base = alt.Chart(inline(rows))
+    fitting_first = sorted(rows, key=lambda row: row.low_tokens_per_s is None)
+    return Drawing(chart=_speeds(), rows={ROWS: in_order(fitting_first)})
+
+
+@built_once
+def _speeds() -> alt.LayerChart:
+    base = of(ROWS)
     speed = alt.X("tokens_per_s:Q").title(SPEED).scale(zero=True)
     tooltip = [
         alt.Tooltip("label:N").title("strategy"),
@@ -36,7 +44,7 @@ def speeds(rows: Sequence[StrategyRow]) -> alt.LayerChart:
         tooltip=tooltip,
     )
     estimate = predicted.mark_point(filled=True, size=110, opacity=1).encode(
-        by_strategy(), speed, by_colour(), tooltip=tooltip
+        by_strategy(with_texts(ROWS, "verdict")), speed, by_colour(), tooltip=tooltip
     )
     unknown = base.transform_filter(
         "!isValid(datum.tokens_per_s) && isValid(datum.low_tokens_per_s)"
@@ -48,10 +56,8 @@ def speeds(rows: Sequence[StrategyRow]) -> alt.LayerChart:
         by_colour(),
         tooltip=[tooltip[0], *tooltip[2:]],  # it has no speed
     )
-    plain = (
-        alt.Chart(inline(rows[:1]))
-        .mark_rule(strokeDash=[4, 4], color=BASELINE)
-        .encode(alt.X("tokens_per_s:Q").title(SPEED))
+    first = base.transform_filter("datum.strategy == 'plain'")
+    plain = first.mark_rule(strokeDash=[4, 4], color=BASELINE).encode(
+        alt.X("tokens_per_s:Q").title(SPEED)
     )
-    verdicts = beside(rows, {row.label: row.verdict for row in rows})
-    return layered(plain, interval, reach, estimate, verdicts)
+    return layered(plain, interval, reach, estimate, beside(ROWS, "verdict"))

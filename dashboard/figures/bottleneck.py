@@ -40,7 +40,9 @@ def bottleneck(selection: Selection) -> Figure:
             "Time per output token, by strategy", [row.in_words for row in totals]
         ),
         reading="A bar is a round over the tokens it commits: its parts sum to the time per output "
-        "token. Point at a part to read what it is. Dashed line: plain decoding.",
+        "token. kv: the cache of keys and values of earlier tokens; growth: copying it as it "
+        "grows; arithmetic: what does not hide behind the reading; dispatch: starting kernels; "
+        "host and sync: waiting for the processor. Dashed line: plain decoding.",
         rows=rows,
         command=selection.predict(),
         where=place(answer),
@@ -55,8 +57,10 @@ def sentence(answer: Answer) -> str:
     moved = [each for each in others if each.strategy != "instead"]
     for each in moved:
         turn = "still mostly" if each.bound is plain.bound else "now mostly"
+        what = "a token of each" if each.strategy == "batch" else "it"
         said.append(
-            f"With {label(each)} it takes {token_ms(each):.1f} ms, {turn} {SPENT_ON[each.bound]} "
+            f"With {label(each)} {what} takes {token_ms(each):.1f} ms, {turn} "
+            f"{SPENT_ON[each.bound]} "
             f"({100 * _spent(each)[each.bound] / each.round_s:.0f} %)."
         )
     return " ".join(said)

@@ -10,7 +10,7 @@ from dashboard.charts.break_even import speedups
 from dashboard.command import Command, given
 from dashboard.drafts import check_draft
 from dashboard.figure import Figure, in_words
-from dashboard.rows.break_even import bands, length_rows, speedup_cells
+from dashboard.rows.break_even import bands, length_rows, needed_text, speedup_cells
 from dashboard.rows.place import placed
 from dashboard.selection import Selection
 from model.commands.break_even import add_arguments
@@ -48,9 +48,10 @@ def break_even(selection: Selection, settings: BreakEvenSettings) -> Figure:
         alternative=in_words(
             "Acceptance needed, by draft length", [row.in_words for row in lengths]
         ),
-        reading="Purple loses against plain decoding, green wins, grey is a tie (within 3 %). Dark "
-        "line: the acceptance needed. Dot: the acceptance you have, with its range. A draft "
-        "length that no acceptance makes win has no line.",
+        reading="Purple loses against plain decoding, green wins, grey is a tie (within 3 %). "
+        "Thick line: the acceptance needed. Thin lines: its 90 % interval, since the machine's "
+        "constants have errors. Dot: the acceptance you have, with its range. A draft length that "
+        "no acceptance makes win has no thick line.",
         rows=cells,
         command=command,
         where=place(solved),
@@ -111,17 +112,22 @@ def sentence(solved: Solved) -> str:
             f"cost {1.0 / most.best_speedup:.2f} plain tokens for each token they give."
         )
     needed, length = min(needs)
-    least = f"{needed:.2f} (k = {length})"
+    row = next(each for each in solved.rows if each.draft_length == length)
+    least = needed_text(needed, row.needed_low, row.needed_high)
     reach = (
         f"With every guess right it would be {most.best_speedup:.2f} times as fast "
         f"(k = {most.draft_length})."
     )
     if not solved.have:
         return (
-            f"**You need an acceptance of {least}** for {name} to pay as a draft. {reach} "
+            f"**You need an acceptance of {least}** for {name} to pay as a draft, with k = "
+            f"{length} draft {'token' if length == 1 else 'tokens'} a round. {reach} "
             "Set the acceptance that you have to see where you stand."
         )
-    return f"{of_have(solved)} The least that any draft length needs is {least}. {reach}"
+    return (
+        f"{of_have(solved)} The least that any draft length needs is {needed:.2f} (k = {length}). "
+        f"{reach}"
+    )
 
 
 def of_have(solved: Solved) -> str:
@@ -130,13 +136,16 @@ def of_have(solved: Solved) -> str:
     if best is None or predicted is None:
         raise AssertionError("nobody said what is had")
     index = solved.costs.draft_lengths.index(best.draft_length)
-    had, needed = solved.have[index], solved.rows[index].break_even_acceptance
-    need = "no acceptance wins" if needed is None else f"you need {needed:.2f}"
+    had, row = solved.have[index], solved.rows[index]
+    needed, low, high = row.break_even_acceptance, row.needed_low, row.needed_high
+    need = "no acceptance wins"
+    if needed is not None:
+        need = f"you need {needed_text(needed, low, high)}"
     said = f"**You have {in_range(had)}, {need}** at the best draft length, k = {had.draft_length}"
     said += f": {best.speedup:.2f} times plain decoding"
     said += f" (90 % interval {span(predicted.speedup_interval_90, 2)}, {predicted.verdict})."
-    if needed is not None and had.low < needed <= had.high:
-        said += " The range of your acceptance reaches over the edge, so it may win or lose."
+    if needed is not None and had.low <= (high or 1.0) and had.high >= (low or 0.0):
+        said += " What you have and what you need overlap, so it may win or lose."
     if had.pairs:
         pairs = "one published pair" if had.pairs == 1 else f"{had.pairs} published pairs"
         said += f" What you have is taken from {pairs}."

@@ -8,10 +8,10 @@ from typing import final
 
 import numpy as np
 
+from calibrate.commands.own_samples import probes, visits
 from calibrate.doubts import warnings_of
-from calibrate.fit.calibration import stored_sample
 from calibrate.fit.residuals import residuals
-from calibrate.samples import Sample, drift
+from calibrate.samples import drift
 from dashboard.answers import once
 from dashboard.charts.calibration import constants, reference_over_time, residual_points
 from dashboard.command import Command, given
@@ -91,7 +91,7 @@ def sample_residuals(selection: Selection) -> Figure | None:
         "matrix, attention one cache, layers whole passes, host narrow ones that wait for the "
         "processor. They are in the fit, so this is no test of predictions.",
         rows=rows,
-        command=Command(name="machines", about=(selection.machine or profile.header.name,)),
+        command=of_samples(selection.machine or profile.header.name),
     )
 
 
@@ -100,7 +100,7 @@ def drift_over_time(selection: Selection) -> Figure | None:
     """The reference kernel over the session; None where it was not visited twice."""
     profile = choose_profile(selection.machine).profile
     samples = probes(profile)
-    rows = reference_rows(samples)
+    rows = reference_rows(visits(samples))
     if len(rows) < 2:
         return None
     slowest = max(row.time_us for row in rows)
@@ -115,18 +115,13 @@ def drift_over_time(selection: Selection) -> Figure | None:
         reading="The same small product, visited between the probes: it would be a flat line on a "
         "machine that nothing disturbs and that does not heat up.",
         rows=rows,
-        command=Command(name="machines", about=(selection.machine or profile.header.name,)),
+        command=of_samples(selection.machine or profile.header.name),
     )
 
 
-def probes(profile: Profile) -> tuple[Sample, ...]:
-    """The samples of a calibration; none where a profile was fitted to published runs."""
-    where = f"profile {profile.header.name}"
-    return tuple(
-        stored_sample(stored, f"{where}: samples[{index}]")
-        for index, stored in enumerate(profile.samples)
-        if "probe" in stored
-    )
+def of_samples(machine: str) -> Command:
+    """The call that prints what a profile makes of its own samples."""
+    return Command(name="calibrate", settings=(("--residuals", machine),))
 
 
 def sentence(profile: Profile, other: Profile | None) -> str:

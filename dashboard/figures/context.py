@@ -75,9 +75,9 @@ def context_memory(selection: Selection) -> Figure:
         sentence=of_memory(found, shown),
         chart=memory_chart(rows, shown.longest if shown.full else None, found.answer.context),
         alternative=in_words(
-            f"Memory of {shown.label} over the context",
+            "Memory over the context",
             [
-                f"{context} tokens {each.memory.working_set_bytes / GB:.1f} GB"
+                f"{shown.label} at {context} tokens {each.memory.working_set_bytes / GB:.1f} GB"
                 for context, each in zip(shown.contexts, shown.memory, strict=True)
             ],
         ),
@@ -104,20 +104,25 @@ def of_speed(found: OverContext) -> str:
             if prediction.tokens_per_s is not None
         ]
         if not told:
-            said.append(f"{each.label} {each.memory[0].memory.reason}.")
+            said.append(f"{capital(each.label)} {each.memory[0].memory.reason}.")
             continue
         (first, fast), (last, slow) = told[0], told[-1]
         numbers = (
-            f"{each.label} falls from {fast.tokens_per_s:.1f} tok/s at {first:,} tokens of context "
-            f"to {slow.tokens_per_s:.1f} at {last:,}"
+            f"{capital(each.label)} falls from {fast.tokens_per_s:.1f} tok/s at {first:,} tokens "
+            f"of context to {slow.tokens_per_s:.1f} at {last:,}"
         )
         if each is found.followed[0]:
-            said.append(f"**{numbers[0].upper()}{numbers[1:]}.**")
+            said.append(f"**{numbers}.**")
             continue
         lost = next((c for c, p in told if p.speedup is not None and p.speedup < 1.0), None)
         ahead = "" if lost is None else f"; at {lost:,} it is slower than plain decoding"
         said.append(f"{numbers}{ahead}.")
     return " ".join(said)
+
+
+def capital(text: str) -> str:
+    """A text that begins a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def of_memory(found: OverContext, shown: Followed) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import final
 
 from dashboard.answers import once
@@ -11,6 +12,7 @@ from dashboard.charts.diffusion import answer_speeds
 from dashboard.figure import Figure, in_words, literally
 from dashboard.rows.plans import DiffusionRow, diffusion_rows, planned_for
 from dashboard.selection import Selection
+from model.catalog import architecture_names
 from model.commands.diffusion_options import check_diffusion
 from model.commands.plan_options import BLOCK, add_arguments
 from model.commands.planned import asked, diffusion_plan
@@ -47,6 +49,12 @@ def denoises(selection: Selection) -> bool:
     except InputError:
         return False
     return True
+
+
+@cache
+def denoisers() -> tuple[str, ...]:
+    """The shipped diffusion models."""
+    return tuple(name for name in architecture_names() if denoises(Selection(target=name)))
 
 
 @once

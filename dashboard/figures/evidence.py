@@ -22,10 +22,13 @@ from dashboard.rows.evidence import (
     evidence_row,
     group_rows,
 )
+from dashboard.rows.own_runs import passes
 from dashboard.scores import OwnFile, own_comparisons, shipped_scores
 from dashboard.selection import Selection
 
 MOST_GROUPS = 30
+ENOUGH = 10
+"""Predicted runs from which a group is called best or worst: a few may be good or bad by luck."""
 
 
 @final
@@ -63,9 +66,11 @@ def evidence(selection: Selection, settings: EvidenceSettings) -> Figure:
     cautions: tuple[str, ...] = ()
     if settings.own is not None:
         pairs = own_comparisons(settings.own, selection.machine)
-        mine = [(run, each) for run, each in pairs if each.quantity == settings.quantity]
+        of_quantity = [(run, each) for run, each in pairs if each.quantity == settings.quantity]
+        mine = [(run, each) for run, each in of_quantity if passes(run, settings.where)]
         own = [evidence_row(run, each, YOURS) for run, each in mine]
-        cautions = (of_own(settings.own.name, [each for _, each in mine]),)
+        found = [each for _, each in mine]
+        cautions = (of_own(settings.own.name, found, hidden=len(of_quantity) - len(found)),)
     total = summary("", [each.comparison for _, each in scored])
     fitted = sum(row.fit == IN_THE_FIT and row.predicted is not None for row in rows)
     shown = (*own, *rows)
@@ -78,7 +83,7 @@ def evidence(selection: Selection, settings: EvidenceSettings) -> Figure:
         alternative=in_words(f"Predicted against measured {unit}", [in_short(total)]),
         reading="A point is a run. On the dashed line it was predicted exactly, in the band within "
         "10 %; above it the prediction is too fast. Every strategy is given the progress that the "
-        "run really had. Your own runs are diamonds, and are shown whatever else is filtered.",
+        "run really had. Your own runs are diamonds; what is filtered holds for them too.",
         rows=shown,
         command=settings.command,
         cautions=cautions,
@@ -113,10 +118,11 @@ def in_short(total: Group) -> str:
     )
 
 
-def of_own(name: str, found: Sequence[Comparison]) -> str:
+def of_own(name: str, found: Sequence[Comparison], *, hidden: int) -> str:
     """The same of a file that a person brought, with the call that prints it."""
-    text = in_short(summary("", found)) if found else "no run has this quantity"
-    return f"{name}: {text}; `tokroof validate FILE` prints its rows"
+    text = in_short(summary("", found)) if found else "no run of this quantity passes the filter"
+    left_out = f"; the filter hides {hidden} more" if hidden else ""
+    return f"{name}: {text}{left_out}; `tokroof validate FILE` prints its rows"
 
 
 @once
@@ -138,9 +144,10 @@ def errors(selection: Selection, settings: EvidenceSettings) -> Figure:
         sentence=extremes(rows, settings.by),
         chart=errors_by_group(rows) if rows else None,
         alternative=in_words(f"Error by {settings.by}", [row.in_words for row in rows]),
-        reading="Dot: median error. Bar: up to the error that nine of ten runs stay below. Right: "
-        "how many runs are predicted, and how many of them lie in their 90 % interval. Groups "
-        "with most runs first." + (f" {unseen} more groups have fewer runs." if unseen else ""),
+        reading="Dot: median error. Bar: up to the error that nine of ten runs stay below. In "
+        "words: how many runs are predicted, and how many of them lie in their 90 % interval. "
+        "Small errors are drawn wider than large ones. Groups with most runs first."
+        + (f" Groups that are not shown, with fewer runs: {unseen}." if unseen else ""),
         rows=rows,
         command=settings.command,
     )
@@ -150,12 +157,14 @@ def extremes(groups: Sequence[GroupRow], by: str) -> str:
     """The groups that are predicted best and worst."""
     if not groups:
         return "**Nothing is predicted here.**"
-    best = min(groups, key=lambda row: row.median_percent)
-    worst = max(groups, key=lambda row: row.median_percent)
+    many = [row for row in groups if row.predicted >= ENOUGH] or groups
+    best = min(many, key=lambda row: row.median_percent)
+    worst = max(many, key=lambda row: row.median_percent)
     if best is worst:
         return f"**{literally(best.label)}: median error {best.median_percent:.1f} %.**"
+    among = f", of groups with at least {ENOUGH} runs" if len(many) < len(groups) else ""
     return (
-        f"**By {by}, {literally(best.label)} is predicted best (median error "
+        f"**By {by}{among}, {literally(best.label)} is predicted best (median error "
         f"{best.median_percent:.1f} %) and {literally(worst.label)} worst "
         f"({worst.median_percent:.1f} %).**"
     )

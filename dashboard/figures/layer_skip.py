@@ -80,11 +80,12 @@ def sentence(rows: Sequence[SkipRow]) -> str:
     easiest = min(winnable, key=lambda row: row.needed_acceptance or 0.0)
     most = max(rows, key=lambda row: row.speedup_at_most)
     said = (
-        f"**{len(winnable)} of {len(rows)} cells could win, from an acceptance of "
-        f"{easiest.needed_acceptance:.2f} on** (skipping {easiest.skipped_percent:g} %, "
-        f"k = {easiest.draft_length}). Always right, drafts give at most "
-        f"{most.speedup_at_most:.2f} times plain decoding (skipping {most.skipped_percent:g} %, "
-        f"k = {most.draft_length})."
+        f"**Skipping layers could pay from an acceptance of {easiest.needed_acceptance:.2f} on,** "
+        f"with {easiest.skipped_percent:g} % of them left out and a draft of "
+        f"{_tokens(easiest.draft_length)}; {len(winnable)} of these {len(rows)} settings could. "
+        f"With every guess right it would be at most {most.speedup_at_most:.2f} times plain "
+        f"decoding ({most.skipped_percent:g} %, {_tokens(most.draft_length)}). The more layers "
+        "are left out, the less often such a draft is right: that has to be measured."
     )
     known = [row for row in rows if row.speedup is not None]
     if known:
@@ -96,6 +97,10 @@ def sentence(rows: Sequence[SkipRow]) -> str:
             f"k = {best.draft_length})."
         )
     return said
+
+
+def _tokens(count: int) -> str:
+    return "1 token" if count == 1 else f"{count} tokens"
 
 
 def percents(rows: Sequence[SkipRow]) -> list[float]:

@@ -11,9 +11,15 @@ from dashboard.rows.roofline import PassRow, arrow_ends, path_rows, roof_ends, s
 from dashboard.rows.strategies import cautions, place
 from dashboard.selection import Selection
 from model.commands.roofline import Roofline, add_arguments, roofline
+from model.cost.forward import Bound
 from model.units import GB
 
 TERA = 1e12
+HELD_BY = {
+    f"{Bound.MEMORY.value} roof": "memory",
+    f"{Bound.COMPUTE.value} roof": "arithmetic",
+    f"{Bound.OVERHEAD.value} roof": "overhead",
+}
 NOT_COMPARED = ("plain", "instead")
 """Another network has another pass, and does not move along this one's."""
 
@@ -47,19 +53,20 @@ def roofline_figure(selection: Selection) -> Figure:
 def sentence(found: Roofline, strategies: tuple[PassRow, ...]) -> str:
     """How far plain decoding is below its roof, and where the strategies go."""
     plain, *others = strategies
-    said = [f"**A plain pass does {of_roof(plain)}**"]
+    said = [f"**A plain pass is held back by {HELD_BY[plain.roof]}: it does {of_roof(plain)}**"]
     roof = found.roofs[0]
     if roof.bandwidth_bytes_per_s is not None and roof.flops_per_s is not None:
         ridge = roof.flops_per_s / roof.bandwidth_bytes_per_s
         said[0] += (
-            f" at {plain.flop_per_byte:.1f} FLOP per byte; its kernel's arithmetic becomes the "
-            f"ceiling at {ridge:.1f} ({roof.bandwidth_bytes_per_s / GB:.0f} GB/s)"
+            f" at {plain.flop_per_byte:.1f} FLOP per byte read. With "
+            f"{roof.bandwidth_bytes_per_s / GB:.0f} GB/s, arithmetic holds its kernel back from "
+            f"{ridge:.1f} on"
         )
     said[0] += "."
     moved = [row for row in others if row.strategy not in NOT_COMPARED]
     said += [
-        f"{row.label} ({row.rows} rows) moves to {row.flop_per_byte:.1f} FLOP per byte "
-        f"and does {of_roof(row)}."
+        f"{row.label[0].upper()}{row.label[1:]} has passes of {row.rows} rows, at "
+        f"{row.flop_per_byte:.1f} FLOP per byte, and does {of_roof(row)}."
         for row in moved
     ]
     return " ".join(said)

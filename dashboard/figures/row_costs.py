@@ -10,6 +10,7 @@ from dashboard.answers import once
 from dashboard.charts.row_costs import curves
 from dashboard.command import Command, given
 from dashboard.figure import Figure, in_words
+from dashboard.rows.place import BASIS
 from dashboard.rows.row_costs import cost_rows
 from dashboard.selection import Selection
 from model.prediction.row_curve import RowCurve
@@ -81,6 +82,8 @@ def of_command(selection: Selection, settings: RowSettings) -> Command:
                 ("--kv-format", selection.kv_format),
                 ("--runtimes", ",".join(runtimes)),
                 ("--most", settings.most),
+                ("--batch", selection.batch if selection.batch > 1 else 0),
+                ("--memory", selection.memory),
                 ("--machine", selection.machine),
             ),
         ),
@@ -95,19 +98,27 @@ def sentence(priced: PricedRows) -> str:
         shown = [rows for rows in (2, 4, 8, 16) if rows <= len(relative)]
         costs = ", ".join(f"{rows} rows cost {relative[rows - 1]:.2f}" for rows in shown)
         return (
-            f"**There is no cliff up to {len(relative)} rows:** {costs} of one. "
-            f"{of_drops(main.curve)}"
+            f"**No row costs far more than those before it, up to {len(relative)} rows:** {costs} "
+            f"times a pass of one. {of_drops(main.curve)}"
         ).strip()
     first, *others = cliffs[:NAMED]
     said = (
-        f"**{_rows(first.row - 1)} {relative[first.row - 2]:.2f} of one; the {ordinal(first.row)} "
-        f"row costs {first.adds:.2f} more,** as {first.reason}: the longest draft before it has "
-        f"{first.row - 2} tokens."
+        f"**A pass of {_rows(first.row - 1)} {relative[first.row - 2]:.2f} times a pass of one; "
+        f"the {ordinal(first.row)} row adds {first.adds:.2f},** as {first.reason}. "
+        f"{of_drafts(first.row - 2)}"
     )
     if others:
         cheap = ", ".join(f"{each.row - 1} ({relative[each.row - 2]:.2f})" for each in others)
-        said += f" The next cheap numbers of rows: {cheap}."
+        said += f" The next numbers of rows before such a cliff: {cheap}."
     return f"{said} {of_drops(main.curve)}".strip()
+
+
+def of_drafts(longest: int) -> str:
+    """The draft that is checked just below the first cliff: k tokens take k + 1 rows."""
+    if longest == 0:
+        return "So no draft is cheap to check."
+    drafted = "1 draft token is" if longest == 1 else f"{longest} draft tokens are"
+    return f"So up to {drafted} cheap to check: with the token before, {longest + 1} rows."
 
 
 def of_drops(curve: RowCurve) -> str:
@@ -116,13 +127,13 @@ def of_drops(curve: RowCurve) -> str:
         return ""
     row, relative = curve.drops[0], curve.relative
     return (
-        f"{_rows(row)} {relative[row - 1]:.2f}, less than {row - 1} ({relative[row - 2]:.2f}): "
-        "another kernel serves some of the matrices."
+        f"A pass of {_rows(row)} {relative[row - 1]:.2f}, less than one of {row - 1} "
+        f"({relative[row - 2]:.2f}): another kernel serves some of the matrices."
     )
 
 
 def _rows(count: int) -> str:
-    return f"{count} rows cost" if count > 1 else "1 row costs"
+    return f"{count} rows costs" if count > 1 else "1 row costs"
 
 
 def ordinal(number: int) -> str:
@@ -138,26 +149,29 @@ def ordinal(number: int) -> str:
 def place(priced: PricedRows) -> str:
     """What was priced and where, and what the constants rest on."""
     profile, main = priced.choice.profile, priced.series[0]
+    beside = f", {priced.batch} sequences side by side" if priced.batch > 1 else ""
     return (
         f"{priced.target.architecture.name} {main.format}, on {profile.machine.chip} "
-        f"({main.runtime}), {priced.context:,.0f} tokens of context; constants: "
-        f"{profile.origin.label}"
+        f"({main.runtime}), {priced.context:,.0f} tokens of context{beside}; "
+        f"{BASIS[profile.origin]}"
     )
 
 
 def cautions(priced: PricedRows) -> tuple[str, ...]:
     """How the machine was chosen, what cannot be priced, and what is not in the picture."""
     profile = priced.choice.profile
-    lines = [*priced.choice.note.splitlines(), *priced.refused]
+    lines = [*priced.notes, *priced.refused]
     reshape_s = float(profile.machine.host.reshape_s)
     if reshape_s > 0.0:
         lines.append(
             f"not in the picture: every pass of several rows costs the host {1e3 * reshape_s:.1f} "
             "ms more, to plan attention for a context it has not met"
         )
-    if not priced.points:
+    if priced.batch > 1:
+        lines.append("what others measured is of single sequences, so none of it is shown")
+    elif not priced.points:
         lines.append(
             f"nobody measured rows of these formats and releases on {profile.header.chip}: "
             "the lines are the model's alone"
         )
-    return tuple(line for line in lines if line)
+    return tuple(lines)

@@ -16,14 +16,16 @@ from model.prediction.prediction import TIE
 class SpeedupCell:
     """The speedup of a draft length at an acceptance.
 
-    Beside it what that draft length needs (None: no acceptance wins), and what is had, where
-    anybody said so.
+    Beside it what that draft length needs with its 90 % interval (None: no acceptance wins, or
+    none does surely), and what is had, where anybody said so.
     """
 
     draft_length: int
     acceptance: float
     speedup: float
     needed_acceptance: float | None
+    needed_low: float | None
+    needed_high: float | None
     your_acceptance: float | None
     your_low: float | None
     your_high: float | None
@@ -44,10 +46,15 @@ class Band:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthRow:
-    """What a draft length needs, and what is had; None where nothing wins, or nobody knows."""
+    """What a draft length needs, and what is had; None where nothing wins, or nobody knows.
+
+    `needed_low` and `needed_high` end the 90 % interval of the acceptance needed.
+    """
 
     draft_length: int
     needed_acceptance: float | None
+    needed_low: float | None
+    needed_high: float | None
     best_speedup: float
     your_acceptance: float | None
     your_low: float | None
@@ -58,8 +65,26 @@ class LengthRow:
     def in_words(self) -> str:
         """The row for who cannot see the chart."""
         needed = self.needed_acceptance
-        said = "no acceptance wins" if needed is None else f"needs {needed:.2f}"
+        said = "no acceptance wins"
+        if needed is not None:
+            interval = needed_text(needed, self.needed_low, self.needed_high)
+            said = f"needs {interval}"
         return f"k={self.draft_length} {said}, at most {self.best_speedup:.2f} times plain"
+
+
+def needed_text(needed: float, low: float | None, high: float | None) -> str:
+    """An acceptance needed with its 90 % interval, as short as it can be said.
+
+    >>> needed_text(0.74, 0.69, 0.79), needed_text(0.74, 0.5, 0.8), needed_text(0.9, 0.7, None)
+    ('0.74 ± 0.05', '0.74 (0.50 to 0.80)', '0.90 (0.70 or more; none is a sure win)')
+    """
+    low = 0.0 if low is None else low
+    if high is None:
+        return f"{needed:.2f} ({low:.2f} or more; none is a sure win)"
+    below, above = needed - low, high - needed
+    if abs(below - above) < 0.005:
+        return f"{needed:.2f} ± {above:.2f}"
+    return f"{needed:.2f} ({low:.2f} to {high:.2f})"
 
 
 def length_rows(solved: Solved) -> tuple[LengthRow, ...]:
@@ -69,6 +94,8 @@ def length_rows(solved: Solved) -> tuple[LengthRow, ...]:
         LengthRow(
             draft_length=row.draft_length,
             needed_acceptance=row.break_even_acceptance,
+            needed_low=row.needed_low,
+            needed_high=row.needed_high,
             best_speedup=row.best_speedup,
             your_acceptance=had.acceptance if had else None,
             your_low=had.low if had else None,
@@ -88,6 +115,8 @@ def speedup_cells(solved: Solved) -> tuple[SpeedupCell, ...]:
             acceptance=row.acceptance,
             speedup=speedup,
             needed_acceptance=length.needed_acceptance,
+            needed_low=length.needed_low,
+            needed_high=length.needed_high,
             your_acceptance=length.your_acceptance,
             your_low=length.your_low,
             your_high=length.your_high,

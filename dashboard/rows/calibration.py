@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import final
 
 from calibrate.fit.residuals import Residual
-from calibrate.samples import REFERENCE, Sample
+from calibrate.samples import Sample
+from dashboard.rows.constant_names import meaning
 from model.commands.machines import ratios
 from model.machine.constant import Constant
 from model.machine.profile import Profile
@@ -22,11 +23,12 @@ NORMAL_90 = 1.645
 class ConstantRow:
     """A constant of a profile in its unit, and relative to the one that it is compared with.
 
-    `relative` is the value over that of the profile which the picture is about, with the ends of
-    its 90 % interval; None where that is 0.
+    `meaning` says what it is of. `relative` is the value over that of the profile which the
+    picture is about, with the ends of its 90 % interval; None where that is 0.
     """
 
     label: str
+    meaning: str
     profile: str
     value: float
     stderr: float
@@ -75,6 +77,7 @@ def _row(name: str, profile: str, constant: Constant, one: float) -> ConstantRow
     spread = NORMAL_90 * constant.stderr
     return ConstantRow(
         label=name,
+        meaning=meaning(name),
         profile=profile,
         value=constant.value,
         stderr=constant.stderr,
@@ -110,10 +113,8 @@ def residual_rows(found: Sequence[Residual]) -> tuple[ResidualRow, ...]:
     )
 
 
-def reference_rows(samples: Sequence[Sample]) -> tuple[ReferenceRow, ...]:
-    """The visits of the reference kernel in the order of time."""
+def reference_rows(visits: Sequence[Sample]) -> tuple[ReferenceRow, ...]:
+    """A row for each visit of the reference kernel."""
     return tuple(
-        ReferenceRow(at_min=sample.at / 60.0, time_us=sample.seconds / MICRO)
-        for sample in samples
-        if sample.probe == REFERENCE
+        ReferenceRow(at_min=sample.at / 60.0, time_us=sample.seconds / MICRO) for sample in visits
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from model.machine.constant import Origin
 from model.machine.profile import Profile
 from model.network.checkpoint import Checkpoint
 
@@ -14,5 +15,14 @@ def placed(
     machine = profile.machine
     return (
         f"{target.label}{drafted}, on {machine.chip} ({machine.runtime}), "
-        f"{context:,.0f} tokens of context; constants: {profile.origin.label}"
+        f"{context:,.0f} tokens of context; {BASIS[profile.origin]}"
     )
+
+
+BASIS = {
+    Origin.MEASURED: "all constants timed on this machine",
+    Origin.PUBLISHED: "constants fitted to what others timed on this chip",
+    Origin.SPEC_SHEET: "some constants only from the maker's data sheet",
+    Origin.PRIOR: "some constants only expected from other machines",
+}
+"""What the weakest constant of a machine comes from, for who does not know the origins' names."""

@@ -6,30 +6,34 @@ import streamlit as st
 
 from calibrate.comparison import SPEEDUP, THROUGHPUT
 from dashboard import controls, uploads
+from dashboard.choice import alike, choose_one
 from dashboard.figures.evidence import EvidenceSettings, errors, evidence
 from dashboard.scores import shipped_scores, values
 from dashboard.selection import Selection
 from dashboard.show import show
 
 ALL = "all"
+ASKED = {
+    "strategy": "Strategy",
+    "chip": "Chip",
+    "runtime": "Runtime",
+    "model": "Model",
+    "trust": "Trust",
+}
 ERRORS_BY = ("chip", "strategy", "runtime", "model", "trust")
 LABELS = {THROUGHPUT: "Speed", SPEEDUP: "Speedup"}
 
-quantity = st.segmented_control(
+quantity = choose_one(
     "Compare",
-    list(LABELS),
-    default=THROUGHPUT,
-    format_func=LABELS.__getitem__,
-    required=True,
-    help="Tokens per second of a run, or how much faster than plain decoding it was.",
+    LABELS,
     key="quantity",
-    bind="query-params",
+    about="Tokens per second of a run, or how much faster than plain decoding it was.",
 )
 with st.expander("Filter, or add runs of your own"):
     where: list[tuple[str, str]] = []
-    for column, name in zip(st.columns(4), ("strategy", "chip", "runtime", "trust"), strict=True):
+    for column, name in zip(st.columns(len(ASKED)), ASKED, strict=True):
         value = column.selectbox(
-            name.capitalize(), [ALL, *values(name)], key=f"of_{name}", bind="query-params"
+            ASKED[name], [ALL, *values(name)], key=f"of_{name}", bind="query-params"
         )
         if value != ALL:
             where.append((name, value))
@@ -56,7 +60,9 @@ st.dataframe(  # pyright: ignore[reportUnknownMemberType]
         "low": st.column_config.NumberColumn("90 % from", format="%.4g"),
         "high": st.column_config.NumberColumn("to", format="%.4g"),
         "in_interval": st.column_config.CheckboxColumn("inside"),
-        "source": st.column_config.LinkColumn("source", width="small"),
+        "source": st.column_config.LinkColumn(
+            "source", width="small", display_text=r"https?://(?:github\.com/)?([^/]+(?:/[^/]+)?)"
+        ),
     },
     column_order=[
         *("label", "measured", "predicted", "error_percent", "source", "low", "high"),
@@ -66,7 +72,5 @@ st.dataframe(  # pyright: ignore[reportUnknownMemberType]
     height=320,
 )
 st.subheader("Error by group")
-by = st.segmented_control(
-    "Group by", ERRORS_BY, default="chip", required=True, key="by", bind="query-params"
-)
+by = choose_one("Group by", alike(*ERRORS_BY), key="by")
 show(errors(selection, EvidenceSettings(quantity=quantity, where=tuple(where), by=by)))

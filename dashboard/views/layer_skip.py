@@ -4,23 +4,21 @@ import streamlit as st
 
 from dashboard import controls
 from dashboard.charts.layer_skip import SHOWN
+from dashboard.choice import choose_one
 from dashboard.figures.layer_skip import SkipSettings, layer_skip
 from dashboard.show import show
 
-NAMES = dict(zip(SHOWN, ("Acceptance needed", "Speedup at most", "As measured"), strict=True))
+NAMES = dict(zip(SHOWN, ("Needed", "At most", "Measured"), strict=True))
 
 left, right = st.columns([3, 2])
-shown = left.segmented_control(
-    "Colour",
-    list(NAMES),
-    default="needed_acceptance",
-    format_func=NAMES.__getitem__,
-    required=True,
-    help="Acceptance: the probability that a draft token is accepted, given that all before it "
-    "were. At most: every draft token is accepted.",
-    key="cells",
-    bind="query-params",
-)
+with left:
+    shown = choose_one(
+        "Colour by",
+        NAMES,
+        key="cells",
+        about="Needed: the acceptance at which it begins to pay. At most: the speedup if every "
+        "draft token is accepted. Measured: the speedup with the acceptances beside.",
+    )
 measured = right.text_input(
     "Measured acceptances, by skipped share",
     placeholder="0.25=0.7,0.5=0.06",
@@ -29,6 +27,5 @@ measured = right.text_input(
     key="measured",
     bind="query-params",
 )
-show(
-    layer_skip(controls.selection(), SkipSettings(shown=shown, measured=measured.replace(" ", "")))
-)
+settings = SkipSettings(shown=shown, measured=measured.replace(" ", ""))
+show(layer_skip(controls.selection().without_acceptances, settings))

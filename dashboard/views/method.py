@@ -2,19 +2,13 @@
 
 import streamlit as st
 
+from dashboard.choice import alike, choose_one
 from dashboard.equations import SECTIONS, described
 from model.catalog import glossary_text
 
 GLOSSARY = "Glossary"
 
-chosen = st.segmented_control(
-    "Show",
-    [*SECTIONS, GLOSSARY],
-    default=next(iter(SECTIONS)),
-    required=True,
-    key="about",
-    bind="query-params",
-)
+chosen = choose_one("Show", alike(*SECTIONS, GLOSSARY), key="about")
 if chosen == GLOSSARY:
     st.markdown("One word per idea; a name in code letters is the one that the program uses.")
     st.markdown(glossary_text())

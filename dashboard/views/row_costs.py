@@ -37,4 +37,4 @@ most = right.select_slider(
     bind="query-params",
 )
 settings = RowSettings(formats=tuple(formats or ()), runtimes=tuple(runtimes or ()), most=most)
-show(row_costs(controls.selection(), settings))
+show(row_costs(controls.selection().without_acceptances, settings))

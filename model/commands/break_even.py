@@ -82,12 +82,15 @@ def as_text(rows: Sequence[BreakEvenRow]) -> str:
             "no acceptance wins"
             if row.break_even_acceptance is None
             else f"{row.break_even_acceptance:.3f}",
+            needed_span(row),
             f"{row.round_cost:.2f}",
             f"{row.best_speedup:.2f}",
         ]
         for row in rows
     ]
-    text = table(["k", "break-even acceptance", "round / plain token", "best speedup"], cells)
+    text = table(
+        ["k", "break-even acceptance", "90 %", "round / plain token", "best speedup"], cells
+    )
     if all(row.break_even_acceptance is None for row in rows):
         price = min(1.0 / row.best_speedup for row in rows)
         text += (
@@ -95,6 +98,15 @@ def as_text(rows: Sequence[BreakEvenRow]) -> str:
             f"{price:.2f} plain tokens for each token it commits."
         )
     return text
+
+
+def needed_span(row: BreakEvenRow) -> str:
+    """The 90 % interval of the acceptance needed; an end that no acceptance has is said."""
+    if row.needed_low is None:
+        return "none wins"
+    if row.needed_high is None:
+        return f"from {row.needed_low:.2f}, none surely wins"
+    return f"{row.needed_low:.2f} to {row.needed_high:.2f}"
 
 
 def map_text(found: Solved) -> str:
@@ -123,4 +135,5 @@ def standing(found: Solved) -> str:
         text += f" ({had.low:.2f} to {had.high:.2f})"
     if needed is None:
         return f"{text}; no acceptance wins at k={had.draft_length}"
-    return f"{text}, you need {needed:.2f} (k={had.draft_length})"
+    unsure = needed_span(found.rows[index])
+    return f"{text}, you need {needed:.2f} ({unsure}; k={had.draft_length})"

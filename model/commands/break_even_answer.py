@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -17,6 +18,7 @@ from model.errors import InputError
 from model.network.checkpoint import Checkpoint
 from model.prediction.break_even import BestDraftLength, best_of, break_even
 from model.prediction.memory import check_fits
+from model.prediction.needed_range import NeededRange, needed_ranges
 from model.prediction.prediction import Prediction, predict
 from model.prediction.round_costs import RoundCosts, round_costs
 from model.progress.acceptance import MAX_DRAFT_LENGTH, Acceptance
@@ -31,12 +33,16 @@ DEFAULT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 class BreakEvenRow:
     """One draft length: the acceptance it needs, its price, and the most it can give.
 
+    `needed_low` and `needed_high` end the 90 % interval of the acceptance needed
+    (:class:`model.prediction.needed_range.NeededRange` says when they are None).
     `round_cost` is a round after a rejection in plain tokens, `best_speedup` the speedup when
     every draft token is accepted.
     """
 
     draft_length: int
     break_even_acceptance: float | None
+    needed_low: float | None
+    needed_high: float | None
     round_cost: float
     best_speedup: float
 
@@ -94,6 +100,7 @@ def solve(options: argparse.Namespace) -> Solved:
     never = Acceptance(by_position=(0.0,))
     strategy = Speculative(draft=draft, draft_length=1, acceptance=never, sequences=batch)
     costs = round_costs(strategy, target, machine, context=context, draft_lengths=lengths)
+    ranges = needed_ranges(strategy, target, choice.profile, context=context, draft_lengths=lengths)
     known = break_even_progress.acceptances(options, lengths, length)
     have = break_even_progress.had(options, costs, known)
     best = predicted = None
@@ -109,7 +116,7 @@ def solve(options: argparse.Namespace) -> Solved:
         context=context,
         strategy=strategy,
         costs=costs,
-        rows=tuple(break_even_rows(costs)),
+        rows=tuple(break_even_rows(costs, ranges)),
         map=speedup_rows(options, costs),
         have=have,
         best=best,
@@ -135,18 +142,25 @@ def read_lengths(options: argparse.Namespace, length: int | None) -> tuple[int, 
     return tuple(range(1, longest + 1))
 
 
-def break_even_rows(costs: RoundCosts) -> list[BreakEvenRow]:
+def break_even_rows(costs: RoundCosts, ranges: Sequence[NeededRange]) -> list[BreakEvenRow]:
     """A row for each draft length."""
     always_right = costs.speedup(Acceptance(by_position=(1.0,)))
     return [
         BreakEvenRow(
             draft_length=length,
             break_even_acceptance=needed,
+            needed_low=unsure.low,
+            needed_high=unsure.high,
             round_cost=float(missed_s / costs.plain_s),
             best_speedup=float(speedup),
         )
-        for length, needed, missed_s, speedup in zip(
-            costs.draft_lengths, break_even(costs), costs.missed_s, always_right, strict=True
+        for length, needed, unsure, missed_s, speedup in zip(
+            costs.draft_lengths,
+            break_even(costs),
+            ranges,
+            costs.missed_s,
+            always_right,
+            strict=True,
         )
     ]
 

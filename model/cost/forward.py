@@ -2,10 +2,10 @@ r"""The price of a forward pass: M rows through every layer, at a context.
 
 .. math::
 
-   t_{device} = \underbrace{t_{pass} + \sum_{layers} t_{layer} + \sum_{products} t_{kernel}}
+   t_{device} = {} & \underbrace{t_{pass} + \sum_{layers} t_{layer} + \sum_{products} t_{kernel}}
                 _{dispatch}
-              + \underbrace{\sum t_{memory}(W)}_{weights} + \underbrace{\sum t_{memory}(KV)}_{kv}
-              + \underbrace{\sum (t_{product} - t_{memory}) + M (L h\, e + V l)}_{arithmetic}
+              + \underbrace{\sum t_{memory}(W)}_{weights} + \underbrace{\sum t_{memory}(KV)}_{kv} \\
+              & + \underbrace{\sum (t_{product} - t_{memory}) + M (L h\, e + V l)}_{arithmetic}
 
 A layer with routed experts, a recurrent mixer or more than two norms costs more than
 :math:`t_{layer}`, for the small kernels that only it has.

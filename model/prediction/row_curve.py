@@ -6,11 +6,13 @@ A *cliff* is a row that costs far more than the rows before it did on average: M
 weights once more (a tile), or hands over to another kernel. The numbers of rows just below a cliff
 are the cheap ones: a verify pass of k + 1 rows should end there. Where every row costs the same
 there is no cliff. What the host pays for a pass of several rows comes
-on top and is not in the curve (:class:`model.machine.machine.Host`).
+on top and is not in the curve (:class:`model.machine.machine.Host`). With sequences side by side
+a pass has M rows of each, and is compared with the pass of one row of each.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -77,21 +79,23 @@ class RowCurve:
         )
 
 
-def row_curve(target: Checkpoint, machine: Machine, *, context: float, most_rows: int) -> RowCurve:
-    """Price passes of 1 to `most_rows` rows of `target` behind `context` tokens.
+def row_curve(
+    target: Checkpoint, machine: Machine, *, context: float, most_rows: int, sequences: int = 1
+) -> RowCurve:
+    """Price passes of 1 to `most_rows` rows of each of `sequences`, behind `context` tokens.
 
     Raises:
         InputError: the machine has no row law for one of the target's weight formats.
     """
     rows = np.arange(1, most_rows + 1).astype(np.float64)
-    cost = forward_pass(target, machine, rows=rows, context=context)
+    cost = forward_pass(target, machine, rows=rows, context=context, sequences=sequences)
     seconds = tuple(np.broadcast_to(np.asarray(cost.device_s, float), rows.shape).tolist())
     law = heaviest_law(target, machine)
     cliffs = tuple(
-        Cliff(row=row, adds=adds, reason=reason_at(law, row))
+        Cliff(row=row, adds=adds, reason=reason_at(law, row, sequences=sequences))
         for row, adds in jumps(np.array(seconds) / seconds[0])
     )
-    first_rows = (regime.first_row for regime in law.regimes)
+    first_rows = dict.fromkeys(math.ceil(each.first_row / sequences) for each in law.regimes)
     return RowCurve(
         seconds=seconds,
         kernel_rows=tuple(row for row in first_rows if 1 < row <= most_rows),
@@ -131,11 +135,12 @@ def heaviest_law(target: Checkpoint, machine: Machine) -> RowLaw:
     return laws[max(weights, key=lambda key: weights[key])]
 
 
-def reason_at(law: RowLaw, row: int) -> str:
-    """What changes between the row before and this one."""
-    before, after = law.regime_at(row - 1), law.regime_at(row)
+def reason_at(law: RowLaw, row: int, *, sequences: int = 1) -> str:
+    """What changes between the row before and this one; matrices see those of all sequences."""
+    fewer, rows = (row - 1) * sequences, row * sequences
+    before, after = law.regime_at(fewer), law.regime_at(rows)
     if before != after:
         return KERNEL
-    if after.tiles(row) > after.tiles(row - 1):
+    if after.tiles(rows) > after.tiles(fewer):
         return TILE
-    return SLOT if after.slots(row) > after.slots(row - 1) else OTHER
+    return SLOT if after.slots(rows) > after.slots(fewer) else OTHER

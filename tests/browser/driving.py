@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -39,10 +39,11 @@ SETTLED = """() => {
   const main = document.querySelector("[data-testid=stMain]");
   if (!main || app.dataset.testScriptState !== "notRunning") return false;
   if (!main.querySelector("[data-testid=stMarkdown], [data-testid=stAlert]")) return false;
+  if (main.querySelector("[data-testid=stSkeleton]")) return false;
   const charts = [...main.querySelectorAll("[data-testid=stVegaLiteChart]")];
   return charts.every((chart) => chart.querySelector("svg, canvas"));
 }"""
-"""The script has run, something is said, and every picture is drawn."""
+"""The script has run, something is said, nothing is to come, and every picture is drawn."""
 
 
 @contextmanager
@@ -139,7 +140,8 @@ def settled(page: Page) -> None:
 def gone_to(page: Page, title: str) -> None:
     """Choose a view in the navigation."""
     page.locator("[data-testid=stTopNavSection]", has_text=section_of(title)).click()
-    page.locator("[data-testid=stTopNavDropdownLink]", has_text=title).click()
+    named = page.locator("[data-testid=stTopNavDropdownLink]", has_text=title.partition(":")[0])
+    named.click()
     expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible(timeout=PATIENCE_MS)
     settled(page)
 
@@ -151,5 +153,10 @@ def answer_of(page: Page) -> str:
 
 def slide(page: Page, label: str, key: str) -> None:
     """Press a key on the slider of that label."""
-    page.locator(f"input[type=range][aria-label='{label}']").focus()
+    slider(page, label).focus()
     page.keyboard.press(key)
+
+
+def slider(page: Page, label: str) -> Locator:
+    """The input of the slider of that label."""
+    return page.locator(f"input[type=range][aria-label='{label}']")

@@ -12,6 +12,7 @@ import pytest
 import tokroof
 from calibrate.published.evidence import row_costs
 from calibrate.row_points import published_runtime, row_points, same_chip
+from model.cost.forward import forward_pass
 from model.machine.profile_store import choose_profile
 from model.machine.row_law import Product
 from model.network.target import load_target
@@ -49,6 +50,28 @@ def test_a_release_that_is_the_machines_own_is_not_said_twice(
 ) -> None:
     document = answer(capsys, "--formats", "4bit", "--runtimes", "own,mlx-0.32")
     assert len(document["curves"]) == 1
+
+
+def test_a_batch_is_priced_as_its_verify_passes_are(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--machine", "m3-max-40core-mlx-0.32", "--formats", "4bit", "--most", "6")
+    document = answer(capsys, *asked, "--batch", "3")
+    machine = choose_profile("m3-max-40core-mlx-0.32").profile.machine
+    for row in document["curves"][0]["rows"]:
+        of_each = forward_pass(LLAMA, machine, rows=row["rows"], context=1024.0, sequences=3)
+        assert row["seconds"] == pytest.approx(float(of_each.device_s), rel=1e-12)
+    # What others measured is of one sequence.
+    assert document["measured"] == []
+    assert answer(capsys, *asked)["measured"]
+
+
+def test_a_memory_size_says_what_fits_and_changes_no_curve(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    small = answer(capsys, "--formats", "bf16", "--memory", "16")
+    large = answer(capsys, "--formats", "bf16", "--memory", "64")
+    assert small["curves"] == large["curves"]
+    assert any("does not fit" in note for note in small["notes"])
+    assert not any("does not fit" in note for note in large["notes"])
 
 
 def test_points_are_of_the_chip_cold_and_of_mlx() -> None:
@@ -119,6 +142,9 @@ def test_the_text_names_the_cliffs(capsys: pytest.CaptureFixture[str]) -> None:
         (["--formats", "9bit"], "format '9bit': is not a weight format"),
         (["--runtimes", "mlx-9.9"], "is not known"),
         (["--most", "1"], "--most 1: is out of range"),
+        (["--batch", "0"], "--batch 0: is out of range"),
+        (["--memory", "much"], "--memory much"),
+        (["--machine", "h200-mlx-0.32.4", "--memory", "64"], "does not apply to h200"),
         (["--context", "999999"], "is beyond the 131072 tokens"),
         (["--machine", "h200-mlx-0.32.4", "--runtimes", "mlx-0.30"], "has no table"),
     ],

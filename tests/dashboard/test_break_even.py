@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 import tokroof
 from dashboard.drafts import drafts_for
 from dashboard.figures.break_even import BreakEvenSettings, break_even
-from dashboard.rows.break_even import STEP_NAMES, bands
+from dashboard.rows.break_even import STEP_NAMES, bands, needed_text
 from dashboard.selection import Selection
 from model.errors import InputError
 
@@ -37,8 +37,20 @@ def test_its_numbers_are_the_commands(capsys: pytest.CaptureFixture[str]) -> Non
     best = document["best"]["draft_length"]
     [had] = [each for each in document["have"] if each["draft_length"] == best]
     [row] = [each for each in document["break_even"] if each["draft_length"] == best]
-    needed = row["break_even_acceptance"]
-    assert f"You have {had['acceptance']:.2f} ± 0.05, you need {needed:.2f}" in figure.sentence
+    needed = needed_text(row["break_even_acceptance"], row["needed_low"], row["needed_high"])
+    assert f"You have {had['acceptance']:.2f} ± 0.05, you need {needed}" in figure.sentence
+    drawn = {cell.draft_length: (cell.needed_low, cell.needed_high) for cell in figure.rows}
+    assert drawn == {
+        each["draft_length"]: (each["needed_low"], each["needed_high"])
+        for each in document["break_even"]
+    }
+
+
+def test_where_what_is_had_and_what_is_needed_overlap_it_says_so() -> None:
+    near = break_even(Selection(acceptance="0.4"), BreakEvenSettings())
+    sure = break_even(Selection(acceptance="0.9"), BreakEvenSettings())
+    assert "may win or lose" in near.sentence
+    assert "may win or lose" not in sure.sentence
 
 
 def test_the_bands_of_a_length_cover_all_acceptances_and_hold_every_cell() -> None:
@@ -101,7 +113,7 @@ def test_drafts_are_named_by_size_and_speak_the_targets_tokens() -> None:
 def test_the_view_opens_with_a_links_settings() -> None:
     app = opened(acceptance="0.8")
     assert not app.exception
-    assert app.header[0].value == "Break-even"
+    assert app.header[0].value.startswith("Break-even")
     expected = break_even(Selection(acceptance="0.8"), BreakEvenSettings())
     assert app.markdown[0].value == expected.sentence
     app.slider(key="spread").set_value(0.1).run()

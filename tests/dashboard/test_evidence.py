@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from streamlit.testing.v1 import AppTest
 
 import tokroof
 from calibrate.comparison import SPEEDUP
+from calibrate.run_record import read_runs
+from calibrate.validation.which_runs import FILTERS
 from dashboard.figures.evidence import EvidenceSettings, errors, evidence
 from dashboard.rows.evidence import YOURS, source_link
+from dashboard.rows.own_runs import OF_A_RECORD, passes
 from dashboard.selection import Selection
 from dashboard.uploads import kept_runs
 from model.errors import InputError
@@ -73,8 +77,8 @@ def test_runs_of_the_fit_are_told_apart() -> None:
 
 def test_own_records_are_laid_over_the_published_runs(capsys: pytest.CaptureFixture[str]) -> None:
     own = kept_runs(RUNS.read_bytes(), "mine.jsonl")
-    settings = EvidenceSettings(where=FEW.where, own=own)
-    figure = evidence(Selection(machine="h200-mlx-0.32.4"), settings)
+    everything = EvidenceSettings(own=own)
+    figure = evidence(Selection(machine="h200-mlx-0.32.4"), everything)
     mine = [row for row in figure.rows if row.whose == YOURS]
     document = printed(capsys, "validate", str(RUNS), "--machine", "h200-mlx-0.32.4")
     expected = [row for row in document["rows"] if row["quantity"] == "tokens_per_s"]
@@ -83,14 +87,57 @@ def test_own_records_are_laid_over_the_published_runs(capsys: pytest.CaptureFixt
     ]
     assert figure.cautions[0].startswith("mine.jsonl: ")
     # What is said of the shipped runs is not changed by one's own.
-    assert figure.sentence == evidence(Selection(), FEW).sentence
+    assert figure.sentence == evidence(Selection(), EvidenceSettings()).sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("strategy", "plain", "strategy"),
+        ("strategy", "speculative", "strategy"),
+        ("model", "qwen3-1.7b", "target"),
+        ("runtime", "mlx-0.32-cuda", "all"),
+        ("runtime", "mlx-0.32", "none"),
+        ("chip", "M3 Pro 14-core", "none"),
+        ("trust", "high", "all"),
+    ],
+)
+def test_own_records_pass_the_filters_of_published_runs(name: str, value: str, kept: str) -> None:
+    own = kept_runs(RUNS.read_bytes(), "mine.jsonl")
+    settings = EvidenceSettings(where=((name, value),), own=own)
+    figure = evidence(Selection(machine="h200-mlx-0.32.4"), settings)
+    runs = {run.id: run for run in read_runs(RUNS)}
+    shown = {row.id for row in figure.rows if row.whose == YOURS}
+    expected = {
+        each for each, run in runs.items() if kept == "all" or getattr(run, kept, None) == value
+    }
+    assert shown == expected
+    assert len(shown) > 5 or kept == "none"
+    hidden = len(runs) - len(shown)
+    assert (f"hides {hidden} more" in figure.cautions[0]) is bool(hidden)
+
+
+def test_a_record_of_a_mac_is_called_as_published_ones_are() -> None:
+    mac = replace(read_runs(RUNS)[0], strategy="prompt-lookup", draft_length=2, ngram=3)
+    environment = replace(mac.environment, device="metal", chip="Apple M3 Max", gpu_cores=40)
+    mac = replace(mac, environment=environment)
+    assert passes(mac, (("chip", "M3 Max 40-core"), ("strategy", "ngram")))
+    assert passes(mac, (("runtime", "mlx-0.32"),))
+    assert not passes(mac, (("chip", "M3 Max 30-core"),))
+
+
+def test_every_filter_can_be_asked_of_a_record() -> None:
+    assert set(OF_A_RECORD) == set(FILTERS) - {"quantity"}
 
 
 def test_an_own_table_is_laid_over_too() -> None:
     lines = "".join(json.dumps(row) + "\n" for row in (PLAIN, SPECULATIVE | {"id": "X2"}))
     own = kept_runs(lines.encode(), "mine.csv")
-    figure = evidence(Selection(), EvidenceSettings(where=FEW.where, own=own))
+    figure = evidence(Selection(), EvidenceSettings(own=own))
     assert [row.id for row in figure.rows if row.whose == YOURS] == ["X1"]
+    elsewhere = evidence(Selection(), EvidenceSettings(where=FEW.where, own=own))
+    assert not [row.id for row in elsewhere.rows if row.whose == YOURS]
+    assert "no run of this quantity passes the filter" in elsewhere.cautions[0]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +190,7 @@ def test_the_view_opens_on_what_the_address_filters() -> None:
     app = opened(of_chip="M3 Pro 14-core", of_trust="nonsense")
     assert not app.exception
     assert not app.error
-    assert app.header[0].value == "Evidence"
+    assert app.header[0].value.startswith("Evidence")
     assert app.markdown[0].value == evidence(Selection(), FEW).sentence
     assert len(app.get("vega_lite_chart")) == 2
     assert len(app.dataframe) == 1

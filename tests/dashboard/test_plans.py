@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 import tokroof
 from dashboard.figure import Figure
-from dashboard.figures.diffusion import DiffusionSettings, denoises, diffusion
+from dashboard.figures.diffusion import DiffusionSettings, denoisers, denoises, diffusion
 from dashboard.figures.layer_skip import SkipSettings, layer_skip
-from dashboard.presets import DIFFUSION, PRESETS
+from dashboard.presets import NO_DRAFT, PRESETS
 from dashboard.selection import Selection
 from model.errors import InputError
 
@@ -106,27 +106,61 @@ def opened(view: str, **settings: str) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=60)
     for key, value in settings.items():
         app.query_params[key] = value
-    return app.run().switch_page(f"views/{view}.py").run()
+    return app.switch_page(f"views/{view}.py").run()
 
 
 def test_the_skip_view_opens_and_takes_measured_points() -> None:
     app = opened("layer_skip", measured="0.125 = 0.8, 0.25 = 0.7", cells="nonsense")
     assert not app.exception
     assert not app.error
-    assert app.header[0].value == "Layer skip"
+    assert app.header[0].value.startswith("Layer skip")
     assert "With the measured acceptances" in app.markdown[0].value
     app.text_input(key="measured").set_value("a quarter").run()
     assert len(app.error) == 1
     assert not app.exception
 
 
-def test_the_diffusion_view_offers_a_model_where_the_target_is_none() -> None:
+def test_the_diffusion_view_sets_a_diffusion_model_against_a_target_that_is_none() -> None:
     app = opened("diffusion")
     assert not app.exception
-    assert "is no diffusion model" in app.info[0].value
-    button = next(each for each in app.button if DIFFUSION in each.label)
-    button.click().run()
+    assert not app.error
+    assert "llama-3.1-8b" in app.markdown[0].value.replace("\\", "")
+    assert set(app.selectbox(key="denoiser").options) == set(denoisers())
+    app.selectbox(key="denoiser").set_value("dream-v0-7b").run()
+    against = diffusion(Selection(target="dream-v0-7b"), DiffusionSettings(rival="llama-3.1-8b"))
+    assert app.markdown[0].value == against.sentence
+    assert len(app.get("vega_lite_chart")) == 1
+
+
+def test_the_diffusion_view_of_a_diffusion_model_asks_for_a_rival() -> None:
+    app = opened("diffusion", target="llada2.0-mini", draft="none", rival="qwen3-4b")
     assert not app.exception
     assert not app.error
-    assert app.selectbox(key="target").value == PRESETS[DIFFUSION]["target"]
-    assert len(app.get("vega_lite_chart")) == 1
+    own = diffusion(LLADA, DiffusionSettings(rival="qwen3-4b"))
+    assert app.markdown[0].value == own.sentence
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [("llama-3.1-70b", "does not fit"), ("hf:some/model", "nothing is fetched unasked")],
+)
+def test_a_target_that_cannot_be_the_rival_is_one_message(target: str, says: str) -> None:
+    app = opened("diffusion", target=target)
+    assert not app.exception
+    [message] = app.error
+    assert says in message.value.replace("\\", "")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_puts_the_controls_where_the_article_has_them(name: str) -> None:
+    app = opened("bottleneck", acceptance="0.9")
+    app.selectbox(key="preset").set_value(name).run()
+    assert not app.exception
+    assert not app.error
+    wanted = PRESETS[name]
+    chosen = app.session_state["selection"]
+    assert chosen.target == wanted["target"]
+    assert chosen.runtime == wanted["runtime"]
+    assert chosen.context == wanted["context"]
+    assert chosen.draft == ("" if wanted["draft"] == NO_DRAFT else wanted["draft"])
+    assert chosen.acceptance in ("", Selection().acceptance)

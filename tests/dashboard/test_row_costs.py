@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,14 +48,16 @@ def test_its_numbers_are_the_commands(capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_sentence_names_the_cheap_rows_and_the_cliff() -> None:
     figure = row_costs(Selection(target_format="8bit"), RowSettings())
     by_rows = {row.rows: row.relative for row in figure.rows}
-    assert f"5 rows cost {by_rows[5]:.2f} of one; the 6th row costs" in figure.sentence
+    assert f"A pass of 5 rows costs {by_rows[5]:.2f} times a pass of one" in figure.sentence
+    assert f"the 6th row adds {by_rows[6] - by_rows[5]:.2f}" in figure.sentence
+    assert "up to 4 draft tokens are cheap" in figure.sentence
     assert "a tile is added" in figure.sentence
     assert f"10 ({by_rows[10]:.2f})" in figure.sentence
 
 
 def test_where_each_row_costs_alike_there_is_no_cliff() -> None:
     figure = row_costs(Selection(runtime="mlx-0.30"), RowSettings(most=16))
-    assert "There is no cliff up to 16 rows" in figure.sentence
+    assert "No row costs far more than those before it, up to 16 rows" in figure.sentence
 
 
 def test_what_is_not_in_the_picture_is_said() -> None:
@@ -62,6 +65,24 @@ def test_what_is_not_in_the_picture_is_said() -> None:
     assert any("costs the host 57.7 ms more" in line for line in cautions)
     alone = row_costs(Selection(), RowSettings()).cautions
     assert any("nobody measured rows" in line for line in alone)
+
+
+def test_a_batch_is_priced_as_a_batch_and_memory_says_what_fits(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    selection = Selection(batch=4, memory=24, target_format="4bit")
+    figure = row_costs(selection, RowSettings(formats=("bf16",), most=8))
+    assert tokroof.main([*shlex.split(figure.command.text)[1:], "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["batch"] == 4
+    curves = [row["relative"] for curve in document["curves"] for row in curve["rows"]]
+    assert [row.relative for row in figure.rows] == curves
+    alone = row_costs(replace(selection, batch=1), RowSettings(formats=("bf16",), most=8))
+    assert [row.relative for row in alone.rows] != curves
+    assert "4 sequences side by side" in figure.where
+    small = row_costs(replace(selection, memory=16), RowSettings(formats=("bf16",), most=8))
+    assert any("bf16 does not fit" in line for line in small.cautions)
+    assert not any("does not fit" in line for line in figure.cautions)
 
 
 def test_the_view_opens_with_a_links_settings() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,16 @@ def test_the_map_wins_above_what_is_needed_and_nowhere_below(
             assert (speedup > 1.0) == (row["acceptance"] > need)
     best = [row["best_speedup"] for row in document["break_even"]]
     assert document["map"][-1]["speedups"] == pytest.approx(best)
+
+
+def test_what_is_needed_lies_in_its_interval_and_other_machines_have_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    prior = solved(capsys)["break_even"]
+    fitted = solved(capsys, "--machine", "m4-pro-20core-mlx-0.32")["break_even"]
+    for row in (*prior, *fitted):
+        assert 0.0 <= row["needed_low"] < row["break_even_acceptance"] < row["needed_high"] <= 1.0
+    assert prior != fitted
 
 
 def test_a_step_that_does_not_divide_one_still_ends_there(
@@ -83,7 +94,10 @@ def test_the_text_says_what_is_had_and_what_is_needed(capsys: pytest.CaptureFixt
     assert tokroof.main(["break-even", *PAIR, *options]) == 0
     shown = capsys.readouterr().out
     assert "acceptance   k=1" in shown
-    assert "you have 0.70 (0.65 to 0.75), you need 0." in shown.splitlines()[-1]
+    last = shown.splitlines()[-1]
+    assert re.search(
+        r"you have 0.70 \(0.65 to 0.75\), you need 0.\d\d \(0.\d\d to 0.\d\d; k=", last
+    )
 
 
 def test_a_batch_shares_the_weights_and_so_gains_less_from_a_draft(

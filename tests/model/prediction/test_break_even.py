@@ -16,6 +16,7 @@ from model.cost.forward import forward_pass
 from model.machine.machine import Machine
 from model.machine.row_law import Regime, RowLaw
 from model.prediction.break_even import best_draft_length, break_even
+from model.prediction.needed_range import NeededRange
 from model.prediction.round_costs import RoundCosts, round_costs
 from model.progress.acceptance import Acceptance
 from model.strategies.speculative import Speculative
@@ -85,7 +86,8 @@ def test_best_draft_length_jumps_over_a_cliff() -> None:
 def test_where_nothing_wins_the_sentence_prices_a_draft_that_is_always_right() -> None:
     """Its rounds all follow a full accept, so each pays for catching up too."""
     costs = costs_of(machine(LINEAR), context=0.0, draft_lengths=(1, 2))
-    rows = break_even_rows(costs)
+    never = NeededRange(low=None, high=None)
+    rows = break_even_rows(costs, (never, never))
     for i, k in enumerate(costs.draft_lengths):
         round_s = costs.missed_s[i] + costs.catch_up_s[i].sum()
         assert rows[i].best_speedup == pytest.approx((k + 1) * costs.plain_s / round_s)

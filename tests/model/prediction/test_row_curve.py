@@ -27,6 +27,16 @@ def test_the_curve_is_the_price_of_each_pass() -> None:
         assert curve.seconds[rows - 1] == pytest.approx(float(alone.device_s), rel=1e-12)
 
 
+def test_rows_of_several_sequences_meet_the_kernels_together() -> None:
+    alone = row_curve(LLAMA, M3.machine, context=0.0, most_rows=12)
+    three = row_curve(LLAMA, M3.machine, context=0.0, most_rows=8, sequences=3)
+    assert 13 not in alone.kernel_rows
+    assert 5 in three.kernel_rows  # 15 rows in all
+    for rows in (1, 2, 8):
+        cost = forward_pass(LLAMA, M3.machine, rows=rows, context=0.0, sequences=3)
+        assert three.seconds[rows - 1] == pytest.approx(float(cost.device_s), rel=1e-12)
+
+
 def test_the_wide_kernel_has_a_cliff_behind_each_of_its_tiles() -> None:
     curve = row_curve(LLAMA, M3.machine, context=1024.0, most_rows=32)
     assert curve.cheapest == (5, 10)

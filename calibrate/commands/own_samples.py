@@ -1,0 +1,81 @@
+"""`tokroof calibrate --residuals PROFILE`: what a profile makes of the samples it was fitted to.
+
+They are in the fit, so this is no test of its predictions; `tokroof validate` is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from itertools import groupby
+
+import numpy as np
+
+from calibrate.fit.calibration import stored_sample
+from calibrate.fit.residuals import residuals
+from calibrate.samples import REFERENCE, Sample, drift
+from model.commands.table import table
+from model.errors import InputError
+from model.machine.profile import Profile
+from model.machine.profile_store import choose_profile
+from model.units import MICRO
+
+
+def probes(profile: Profile) -> tuple[Sample, ...]:
+    """The samples of a calibration; none where a profile was fitted to published runs.
+
+    Raises:
+        InputError: a sample that cannot be read; its place in the profile is named.
+    """
+    where = f"profile {profile.header.name}"
+    return tuple(
+        stored_sample(stored, f"{where}: samples[{index}]")
+        for index, stored in enumerate(profile.samples)
+        if "probe" in stored
+    )
+
+
+def visits(samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
+    """The visits of the reference kernel, in the order of time."""
+    return tuple(sample for sample in samples if sample.probe == REFERENCE)
+
+
+def execute(spec: str, *, as_json: bool) -> int:
+    """Print the residual of every sample, and how far the machine drifted.
+
+    Raises:
+        InputError: no such profile, or one that keeps no samples of its own.
+    """
+    profile = choose_profile(spec).profile
+    samples = probes(profile)
+    found, reference = residuals(profile, samples), visits(samples)
+    if not found:
+        wrong = "keeps no samples of its own"
+        raise InputError(profile.header.name, wrong, "give a profile that `calibrate` wrote")
+    drifted = drift(samples) if len(reference) > 1 else None
+    if as_json:
+        document = {
+            "name": profile.header.name,
+            "residuals": [{**asdict(each), "error": each.error} for each in found],
+            "reference": [{"at_s": each.at, "seconds": each.seconds} for each in reference],
+            "drift": drifted,
+        }
+        print(json.dumps(document, indent=2))
+        return 0
+    rows = [
+        [
+            each.probe,
+            each.settings,
+            f"{each.measured_s / MICRO:.4g}",
+            f"{each.predicted_s / MICRO:.4g}",
+            f"{100 * each.error:+.1f}",
+        ]
+        for each in found
+    ]
+    print(table(["probe", "settings", "measured us", "predicted us", "error %"], rows))
+    for probe, group in groupby(sorted(found, key=lambda each: each.probe), lambda e: e.probe):
+        errors = [abs(each.error) for each in group]
+        print(f"{probe}: half of {len(errors)} samples within {100 * np.median(errors):.1f} %")
+    if drifted is not None:
+        print(f"drifted by {100 * drifted:.0f} % over {len(reference)} visits of one kernel")
+    return 0
