@@ -1,7 +1,7 @@
 r"""What a pass costs besides its products, and what the host charges, from whole layers.
 
 The row laws are fitted before; here they are fixed. With them a pass is linear in the unknown
-constants of :class:`model.machine.machine.Device`, so its device time is
+constants of :class:`model.machine.overheads.Device`, so its device time is
 
 .. math:: t_{device} = t_{products} + A\,\theta_{device}
 

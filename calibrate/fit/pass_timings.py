@@ -16,7 +16,8 @@ import numpy as np
 from calibrate.probe_network import config_of
 from calibrate.samples import Sample
 from model.cost.forward import PassCost, forward_pass
-from model.machine.machine import Device, Host, Machine, Submission
+from model.machine.machine import Machine
+from model.machine.overheads import Device, Host, Submission
 from model.machine.profile import APART_REREAD, DEVICE_CONSTANTS, MORE_ROWS, ONE_ROW
 from model.network.checkpoint import Checkpoint
 from model.network.config import read_config

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from model.machine.profile import BATCH
+
 LAW = re.compile(r"(?:(?P<format>[\w-]+)\.(?P<shape>\w+)|attention)\.(?P<row>\d+)\.(?P<rate>\w+)")
 SUBMISSION = re.compile(r"(?P<format>[\w-]+)\.submit_(?P<rows>one_row|more_rows)_s")
 
@@ -17,12 +19,23 @@ SINGLE = {
     "experts_layer_s": "what choosing experts adds to a layer that has them",
     "recurrent_layer_s": "what a recurrent mixer adds to a layer",
     "norm_s": "a norm beyond the two of a usual layer",
+    "batch_layer_s": "what a layer takes on top as soon as several sequences share the pass",
     "build_layer_s": "the processor builds the graph of a layer",
     "build_pass_s": "the processor builds the rest of a pass",
     "submit_layer_s": "the processor submits the kernels of a layer",
     "submit_pass_s": "the processor submits the rest of a pass",
     "sync_s": "the processor waits for a result and reads it",
     "reshape_s": "the processor plans attention for several rows at a context it has not met",
+    "read_s": "the processor reads a result that is there already",
+    "submit_more_rows_layer_s": "the processor submits a layer of several rows: what that adds",
+    "build_experts_layer_s": "the processor builds what choosing experts adds to a layer",
+    "submit_experts_layer_s": "the processor submits what choosing experts adds to a layer",
+    "build_norm_s": "the processor builds a norm beyond the two of a usual layer",
+    "submit_norm_s": "the processor submits a norm beyond the two of a usual layer",
+    "build_batch_layer_s": "the processor builds what a batch adds to a layer",
+    "submit_batch_layer_s": "the processor submits what a batch adds to a layer",
+    "submit_library_attention_s": "the processor hands the attention of one row to a library",
+    "apart_reread": "the share of the weights that a further sequence of a batch reads again",
     "sustained_share": "the share of its cold speed that remains after minutes of work",
 }
 SHAPES = {
@@ -51,6 +64,8 @@ def meaning(name: str) -> str:
         of = "attention over the cache"
         if law["format"]:
             of = f"{law['format']}, {SHAPES.get(law['shape'], law['shape'])}"
+        if law["format"] == BATCH:
+            of = "attention of a batch over its caches"
         if law["format"] in FAMILIES:
             of = f"matrices in {FAMILIES[law['format']]}"
         row = int(law["row"])

@@ -19,7 +19,7 @@ gpt-oss-120b say 0.3 and less, GLM-4.7-Flash 1; the text above says 0.24.
 
 Arithmetic is one product per (row, expert) pair whatever the overlap, because MLX's gathered
 matrix-vector kernel serves each pair on its own. Only from a number of pairs per expert on does
-it sort the pairs and work on tiles of rows (:class:`model.machine.machine.Grouping`).
+it sort the pairs and work on tiles of rows (:class:`model.machine.kernels.grouping.Grouping`).
 """
 
 from __future__ import annotations

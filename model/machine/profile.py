@@ -30,7 +30,8 @@ from model.machine.kernels.attention import library_attention, vector_attention
 from model.machine.kernels.dispatch import dispatch_of
 from model.machine.kernels.gpu import Gpu
 from model.machine.kernels.grouping import grouping
-from model.machine.machine import Device, Host, Machine, Submission
+from model.machine.machine import Machine
+from model.machine.overheads import Device, Host, Submission
 from model.machine.row_law import Regime, RowLaw, Shape
 from model.units import Quantity
 

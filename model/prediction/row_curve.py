@@ -6,7 +6,7 @@ A *cliff* is a row that costs far more than the rows before it did on average: M
 weights once more (a tile), or hands over to another kernel. The numbers of rows just below a cliff
 are the cheap ones: a verify pass of k + 1 rows should end there. Where every row costs the same
 there is no cliff. What the host pays for a pass of several rows comes
-on top and is not in the curve (:class:`model.machine.machine.Host`). With sequences side by side
+on top and is not in the curve (:class:`model.machine.overheads.Host`). With sequences side by side
 a pass has M rows of each, and is compared with the pass of one row of each.
 """
 

@@ -12,7 +12,8 @@ from calibrate.fit.overheads import fit_overheads, typical_residual_log, unknown
 from calibrate.fit.pass_timings import pass_timings, probe_cost
 from calibrate.samples import Sample, Settings
 from model.cost.pipeline import awaited_s, pipelined_s
-from model.machine.machine import Device, Host, Machine, Submission
+from model.machine.machine import Machine
+from model.machine.overheads import Device, Host, Submission
 from tests.model.machines import flat_law, machine
 
 DEVICE = Device(

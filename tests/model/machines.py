@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from model.machine.machine import Device, Host, Machine
+from model.machine.machine import Machine
+from model.machine.overheads import Device, Host
 from model.machine.row_law import Regime, RowLaw, Shape
 from model.network.architecture import Architecture
 from model.network.checkpoint import Checkpoint

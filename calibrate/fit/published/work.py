@@ -13,7 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from model.machine.machine import Device, Host, Machine
+from model.machine.machine import Machine
+from model.machine.overheads import Device, Host
 from model.machine.row_law import Regime, RowLaw, Shape
 from model.network.checkpoint import Checkpoint
 from model.strategies.plain import Plain

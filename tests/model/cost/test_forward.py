@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from model.cost.forward import cacheless_pass, forward_pass
 from model.cost.weight_cost import siblings_time
 from model.errors import InputError
-from model.machine.machine import Device, Submission
+from model.machine.overheads import Device, Submission
 from model.machine.row_law import Shape
 from model.network.checkpoint import Checkpoint
 from model.network.config import read_config

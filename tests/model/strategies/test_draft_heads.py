@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from model import catalog
 from model.cost.forward import Bound, forward_pass
 from model.errors import InputError
-from model.machine.machine import Device, Host
+from model.machine.overheads import Device, Host
 from model.network.checkpoint import Checkpoint
 from model.network.config.heads import read_head
 from model.network.draft_head import DraftHead
