@@ -57,3 +57,16 @@ def test_an_eighth_of_the_layers_is_the_best_share_to_skip_here() -> None:
             by_share.setdefault(len(run.skipped_mlp), []).append(run.tokens_per_pass)
     least = {share: min(each) for share, each in by_share.items()}
     assert max(least, key=lambda share: least[share]) == 4
+
+
+def test_choosing_by_similarity_is_worse_than_the_middle_here() -> None:
+    """At an equal saving of time; `--select similarity` skips more attention and fewer MLPs."""
+    pairs = [run for run in runs_of("selection") if run.strategy == "layer-skip"]
+    middle = [run for run in pairs if run.skipped_attention == run.skipped_mlp]
+    chosen = [run for run in pairs if run.skipped_attention != run.skipped_mlp]
+    assert len(middle) == len(chosen) == 4
+    for ours, theirs in zip(middle, chosen, strict=True):
+        assert len(theirs.skipped_attention) > len(ours.skipped_attention)
+        assert theirs.tokens_per_pass < ours.tokens_per_pass
+        assert ours.matches_plain
+        assert theirs.matches_plain
