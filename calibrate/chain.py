@@ -27,8 +27,6 @@ Step: TypeAlias = Callable[[mx.array, int], mx.array]
 
 PIECES = 8
 """Submissions per chain."""
-SHARE_AHEAD = 0.25
-"""Of the usual time of a repetition, where a chain is submitted ahead."""
 
 
 @final
@@ -56,9 +54,9 @@ class Chain:
         return LONGEST_CHAIN if self._ahead is None else self._longest_ahead
 
     @property
-    def patience(self) -> float:
-        """What a repetition needs of the usual time: of a chain that waits for nothing, less."""
-        return 1.0 if self._ahead is None else SHARE_AHEAD
+    def is_ahead(self) -> bool:
+        """Whether units are submitted before the clock starts."""
+        return self._ahead is not None
 
     def prepare(self, units: int) -> Job:
         """Submit `units` steps ahead of the device if that can be; the job does what is left."""

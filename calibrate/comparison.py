@@ -16,7 +16,7 @@ import numpy as np
 
 from calibrate.environment import Environment
 from calibrate.known_plans import alone
-from calibrate.repeats import fastest
+from calibrate.repeats import fastest, key_of
 from calibrate.run_record import Run
 from calibrate.run_strategy import PREDICTED, strategy_of
 from model.cost.forward import Bound
@@ -94,17 +94,18 @@ def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
     A run is predicted as if it were alone in its process: rounds that found what an earlier run
     had planned are left out (:mod:`calibrate.known_plans`). Of repeats the fastest counts.
     """
-    made = tuple(runs)
-    without_plans = {run.id: own for run, own in zip(made, alone(made), strict=True)}
-    listed = fastest(run for run in made if run.strategy in PREDICTED)
+    made = list(runs)
+    cut = [
+        (run, own) for run, own in zip(made, alone(made), strict=True) if run.strategy in PREDICTED
+    ]
+    listed = fastest(own for _, own in cut if own is not None)
+    told = {key_of(run) for run in listed}
+    lost = fastest(run for run, own in cut if own is None and key_of(run) not in told)
     plain = {baseline_key(run): run for run in listed if run.strategy == "plain"}
-    comparisons: list[Comparison] = []
+    comparisons = [
+        comparison(run, THROUGHPUT, None, (None, None), None, KNOWN_PLANS) for run in lost
+    ]
     for run in listed:
-        own_run = without_plans[run.id]
-        if own_run is None:
-            comparisons.append(comparison(run, THROUGHPUT, None, (None, None), None, KNOWN_PLANS))
-            continue
-        run = own_run
         prediction, refused = attempt(run, profile)
         speed, gain = (None, None), (None, None)
         if prediction is not None:

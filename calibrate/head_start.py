@@ -6,9 +6,10 @@ goes first, and the chain is submitted behind it. Once the blocker has ended, al
 wait for is the device's own time.
 
 It works only if the host is done before the blocker is. Where it is not, because it is too slow or
-because MLX limits what may be under way, the caller learns it and measures the plain way. The end
-of the blocker is seen as late as the end of the chain (some 100 us), so that a chain of 1 ms and
-more shows its own time.
+because MLX limits what may be under way, the caller learns it and measures the plain way. The host
+sees the end of the blocker as late as the end of the chain, by some 100 us, unless it is held up at
+one of them: so a repetition may be too short as well as too long, and the middle one of several
+counts (:class:`calibrate.timing.Visit`).
 """
 
 # MLX's stubs leave some arguments untyped, those of `eval` among them.

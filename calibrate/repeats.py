@@ -9,11 +9,16 @@ from calibrate.environment import Environment
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 
-Key: TypeAlias = tuple[str, str, str, int, int, Settings, Environment]
+Key: TypeAlias = tuple[str, str, str, str, int, int, tuple[int, ...], Settings, Environment]
+
+FIRST_TOKENS = 4
+"""Tokens of an answer by which prompts are told apart, which a record does not keep."""
 
 
 def fastest(runs: Iterable[Run]) -> list[Run]:
-    """Of runs that differ in their times alone the fastest, in the order of the first of each.
+    """Of runs of one decode the fastest, in the order of the first of each.
+
+    However many tokens each was given time for.
 
     Other programs only ever make a run slower, on a shared host by half for seconds on end, so
     that the same decode made twice differs by more than any prediction of it errs.
@@ -27,10 +32,13 @@ def fastest(runs: Iterable[Run]) -> list[Run]:
 
 
 def key_of(run: Run) -> Key:
-    """Equal for runs of one decode; of diffusion the length of the answer is part of it."""
-    weights, context = run.target_weights, run.context_tokens
+    """Equal for runs of one decode.
+
+    Of diffusion the length of the answer is part of it, and of real weights how it begins.
+    """
     answer = run.tokens if run.block else 0
+    begins = run.output[:FIRST_TOKENS] if run.target_weights == "real" else ()
     return (
-        *(run.target, run.target_format, weights),
-        *(context, answer, run.settings, run.environment),
+        *(run.target, run.target_format, run.target_weights, run.library),
+        *(run.context_tokens, answer, begins, run.settings, run.environment),
     )

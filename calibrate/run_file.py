@@ -19,6 +19,23 @@ from model.typed_json import record_from_json
 FOLDER = "give a file in a folder that can be"
 
 
+def appendable_runs(path: Path) -> tuple[Run, ...]:
+    """The runs of a file that more can be added to; none where there is no file yet.
+
+    Raises:
+        InputError: it cannot be written, or holds something else than runs.
+    """
+    is_new = not path.exists()
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644))
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        wrong = f"cannot be written ({error.strerror})"
+        raise InputError(f"--output {path}", wrong, FOLDER) from error
+    return () if is_new else read_runs(path)
+
+
 def append_run(path: Path, run: Run) -> None:
     """Add one run at the end of a file, in one write that is on the disk when this returns.
 

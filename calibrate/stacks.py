@@ -197,7 +197,7 @@ class Loop:
 
     def __init__(self, passes: Passes, mode: str) -> None:
         self.longest = passes.longest_queue if mode == "queued" else LONGEST_CHAIN
-        self.patience = 1.0
+        self.is_ahead = mode == "queued"
         self._way = {
             "build": passes.build,
             "submit": passes.submit,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Protocol, TypeAlias, final
 
 import numpy as np
@@ -28,6 +29,10 @@ AGREEMENT = 0.02
 DOUBLING_TOLERANCE = 0.15
 """Relative deviation from 2, of the time of twice the work, from which a sample is suspect."""
 LONGEST_CHAIN = 20_000
+SHARE_AHEAD = 0.25
+"""Of the usual time of a repetition, where what is timed was submitted ahead."""
+LEAST_AHEAD = 3
+"""Repetitions of such a chain at least: of three the middle one is not the one that was spoilt."""
 
 
 class Workload(Protocol):
@@ -39,8 +44,8 @@ class Workload(Protocol):
         ...
 
     @property
-    def patience(self) -> float:
-        """How much of `Pace.repetition_s` a repetition of it has to last."""
+    def is_ahead(self) -> bool:
+        """Whether its units are submitted before the clock starts (:mod:`calibrate.head_start`)."""
         ...
 
     def prepare(self, units: int) -> Job:
@@ -77,19 +82,29 @@ class Visit:
 
     `units` per repetition and the seconds of each; `check_units`, half of them (or two, where
     one alone fills a repetition), and their seconds, where there was time for it.
+
+    Of chains that were submitted `ahead` the clock starts when the host sees the device free for
+    them, so that a host that is held up just then makes a repetition too short. Others it can only
+    make too long.
     """
 
     units: int
     times_s: tuple[float, ...]
     check_units: int
     check_s: float | None
+    ahead: bool = False
+
+    @property
+    def typical_s(self) -> float:
+        """The fastest repetition; of chains submitted ahead the middle one."""
+        return median(self.times_s) if self.ahead else min(self.times_s)
 
     @property
     def doubling(self) -> float | None:
         """Time of twice the units over the time of the units; 2 is right."""
         if self.check_s is None:
             return None
-        own_s, check_s = min(self.times_s) / self.units, self.check_s / self.check_units
+        own_s, check_s = self.typical_s / self.units, self.check_s / self.check_units
         return 2 * (own_s / check_s if self.units > self.check_units else check_s / own_s)
 
 
@@ -99,8 +114,9 @@ class Timing:
     """Seconds per unit over all visits.
 
     `spread` is how far the first quartile lies above the low quantile that `seconds` is, relative
-    to it: what other programs spoil lies above both. `doubling` is the time of twice the units
-    over the time of the units (2 where all is well, None where there was no time to try).
+    to it: what other programs spoil lies above both. Of chains submitted ahead `seconds` is the
+    median, and `spread` half the range between the quartiles. `doubling` is the time of twice the
+    units over the time of the units (2 where all is well, None where there was no time to try).
     """
 
     seconds: float
@@ -117,6 +133,17 @@ def agree(times_s: Sequence[float]) -> bool:
     """
     fastest = sorted(times_s)[:2]
     return len(fastest) == 2 and fastest[1] <= fastest[0] * (1 + AGREEMENT)
+
+
+def middle_agree(times_s: Sequence[float]) -> bool:
+    """Whether a repetition beside the middle one agrees with it.
+
+    >>> middle_agree([0.3, 1.0, 1.01]), middle_agree([0.3, 1.0, 1.5]), middle_agree([1.0, 1.0])
+    (True, False, False)
+    """
+    middle = median(times_s)
+    near = [each for each in times_s if abs(each / middle - 1) <= AGREEMENT]
+    return len(times_s) >= LEAST_AHEAD and len(near) > 1
 
 
 def is_double(ratio: float | None) -> bool:
@@ -139,7 +166,8 @@ def chain_length(workload: Workload, clock: Clock, pace: Pace, guess_s: float) -
     `guess_s` is a rough idea of one unit; it only saves tries.
     """
     elapsed(workload, 1, clock)
-    longest, repetition_s = workload.longest, workload.patience * pace.repetition_s
+    longest = workload.longest
+    repetition_s = (SHARE_AHEAD if workload.is_ahead else 1.0) * pace.repetition_s
     units = 1
     if guess_s > 0:
         units = max(1, min(longest, int(0.2 * repetition_s / guess_s)))
@@ -156,23 +184,40 @@ def visit(workload: Workload, clock: Clock, pace: Pace, units: int, *, check: bo
     """Time chains of `units` units, and one of half as many if it is to be checked.
 
     Whatever else runs on the machine spoils a chain easily, so a check that fails is repeated,
-    and so is the chain that it was compared with.
+    and so is the chain that it was compared with. A workload that cannot be submitted ahead after
+    all is timed again, so that no visit mixes two ways.
     """
+    ahead = workload.is_ahead
+    seen = _visit(workload, clock, pace, units, check=check, ahead=ahead)
+    if workload.is_ahead != ahead:
+        seen = _visit(workload, clock, pace, units, check=check, ahead=workload.is_ahead)
+    return seen
+
+
+def _visit(
+    workload: Workload, clock: Clock, pace: Pace, units: int, *, check: bool, ahead: bool
+) -> Visit:
     end_s = clock() + pace.limit_s
     check_units = units // 2 or 2
+    least = max(pace.repeats, LEAST_AHEAD) if ahead else pace.repeats
+    believable = middle_agree if ahead else agree
     elapsed(workload, units // 4 or 1, clock)
     times_s = [elapsed(workload, units, clock)]
     while clock() < end_s and (
-        len(times_s) < pace.repeats or not (agree(times_s) or len(times_s) >= pace.most_repeats)
+        len(times_s) < least or not (believable(times_s) or len(times_s) >= pace.most_repeats)
     ):
         times_s.append(elapsed(workload, units, clock))
-    seen = Visit(units=units, times_s=tuple(times_s), check_units=check_units, check_s=None)
+    seen = Visit(
+        units=units, times_s=tuple(times_s), check_units=check_units, check_s=None, ahead=ahead
+    )
+    checks_s: list[float] = []
     for attempt in range(pace.check_tries if check else 0):
         if is_double(seen.doubling) or clock() > end_s:
             break
         if attempt:
             times_s.append(elapsed(workload, units, clock))
-        check_s = min(seen.check_s or math.inf, elapsed(workload, check_units, clock))
+        checks_s.append(elapsed(workload, check_units, clock))
+        check_s = median(checks_s) if ahead else min(checks_s)
         seen = replace(seen, times_s=tuple(times_s), check_s=check_s)
     return seen
 
@@ -185,12 +230,15 @@ def summarise(visits: Iterable[Visit]) -> Timing:
     Timing(seconds=0.1, spread=0.0, repeats=4, doubling=2.0)
     """
     visits = tuple(visits)
+    # A visit that was not ahead shows the host's time instead, where that is the longer one.
+    visits = tuple(seen for seen in visits if seen.ahead) or visits
     per_unit = [time_s / seen.units for seen in visits for time_s in seen.times_s]
     ratios = [seen.doubling for seen in visits if seen.doubling is not None]
-    low, quartile = np.quantile(per_unit, [LOW_QUANTILE, 0.25])
+    low, quartile, middle, upper = np.quantile(per_unit, [LOW_QUANTILE, 0.25, 0.5, 0.75])
+    ahead = visits[0].ahead
     return Timing(
-        seconds=float(low),
-        spread=float(quartile / low - 1),
+        seconds=float(middle if ahead else low),
+        spread=float((upper - quartile) / (2 * middle) if ahead else quartile / low - 1),
         repeats=len(per_unit),
         doubling=min(ratios, key=lambda ratio: abs(math.log(ratio / 2)), default=None),
     )

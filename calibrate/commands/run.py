@@ -27,6 +27,7 @@ from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of, open_network
 from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
+from calibrate.run_file import appendable_runs
 from calibrate.run_memory import check_memory, needed_bytes
 from calibrate.run_record import Run
 from calibrate.run_settings import BY_MLX_VLM, STRATEGIES, Settings
@@ -62,6 +63,8 @@ def execute(options: argparse.Namespace) -> int:
     check(options)
     request = checked(options)
     choice = choose_profile(options.machine)
+    if request.output is not None:
+        appendable_runs(request.output)
     if options.strategy in BY_MLX_VLM:
         target, runs = run_by_mlx_vlm.execute(options, request)
     else:
@@ -121,24 +124,32 @@ def check_fits(options: argparse.Namespace, request: Request) -> None:
 def decoded(
     options: argparse.Namespace, request: Request, target: Network, profile: Profile
 ) -> Iterator[Run]:
-    """The plain run, and the runs of the strategy, each kept as soon as it is over."""
+    """The plain run, and the runs of the strategy, each kept as soon as it is over.
+
+    All that could be refused is refused before the first.
+    """
     start = Start(prompt_tokens(target, request.context, options.prompt))
-    with token_bar() as bar:
-        pace = Pace(progress=bar)
-        plain = decode(arm(target, Settings(strategy="plain")), start, request.tokens, pace)
-    yield kept(plain, request.output)
     draft = None if options.draft is None else open_draft(options, target)
     sets = network_skip_sets(options, request, target, profile)
+    arms = [arm(target, Settings(strategy="plain"))]
     for settings in settings_of(options, sets):
         if settings.strategy == "plain":
             continue
         if draft is not None:
             settings = replace(settings, draft=draft.name, draft_format=draft.format_name)
+        arms.append(arm(target, settings, draft))
+    for each in arms:
+        each.check(start.context, request.tokens)
+    plain: Run | None = None
+    for each in arms:
         with token_bar() as bar:
-            run = decode(arm(target, settings, draft), start, request.tokens, Pace(progress=bar))
-        run = compared(run, plain)
-        if said := divergence(run, plain, target, start.tokens):
-            print(said, file=sys.stderr, flush=True)
+            run = decode(each, start, request.tokens, Pace(progress=bar))
+        if plain is None:
+            plain = run
+        else:
+            run = compared(run, plain)
+            if said := divergence(run, plain, target, start.tokens):
+                print(said, file=sys.stderr, flush=True)
         yield kept(run, request.output)
 
 

@@ -15,7 +15,7 @@ from calibrate.campaign.conduct import Conductor
 from calibrate.campaign.plan import PlannedRun, planned_runs, read_plan, shipped_plans
 from calibrate.environment import read_environment
 from calibrate.progress import Progress, progress_on
-from calibrate.run_file import append_run, read_runs
+from calibrate.run_file import append_run, appendable_runs, read_runs
 from calibrate.run_record import Run
 from calibrate.timing import Clock
 from model.commands import options as shared
@@ -39,26 +39,19 @@ def execute(options: argparse.Namespace) -> int:
         raise InputError("run grid", "keeps its runs in a file", "add --output RUNS.jsonl")
     limit_s = stop_after(options)
     output = Path(options.output)
-    if output.is_dir() or not output.parent.is_dir():
-        wrong = "is no file in a folder that is there"
-        raise InputError(f"--output {options.output}", wrong, "give a file in a folder that is")
     planned = planned_runs(read_plan(options.target))
-    before = recorded(output)
+    before = appendable_runs(output)
     left = remaining(planned, before, read_environment())
     progress = progress_on(sys.stderr)
     refused = conduct(left, output, Conductor(progress.say).run, progress, limit_s=limit_s)
     wanted = {planned_key(run) for run in planned}
-    runs = [run for run in recorded(output) if recorded_key(run) in wanted]
+    made = read_runs(output) if output.exists() else ()
+    runs = [run for run in made if recorded_key(run) in wanted]
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
         return 0
     print(report(runs, len(planned), refused, output))
     return 0
-
-
-def recorded(output: Path) -> tuple[Run, ...]:
-    """The runs of a file, none where it is not there yet."""
-    return read_runs(output) if output.exists() else ()
 
 
 def stop_after(options: argparse.Namespace) -> float | None:

@@ -76,12 +76,14 @@ PRIOR_MATRIX_S = 2e-6
 PRIOR_REREAD = 0.5
 ALWAYS = ("read_s", "submit_more_rows_layer_s")
 """What every device is asked beside the constants that every profile has."""
+
 EXPERTS = ("experts_layer_s", "build_experts_layer_s", "submit_experts_layer_s")
 NORMS = ("build_norm_s", "submit_norm_s")
 SIDE_BY_SIDE = ("batch_layer_s", "build_batch_layer_s", "submit_batch_layer_s")
 LIBRARY = ("submit_library_attention_s",)
 APART = (APART_REREAD,)
-"""What some kinds of layers and passes cost on top."""
+"""What is asked only where some measured pass has experts, norms, several sequences, or where the
+runtime hands attention to a library or tiles sequences apart."""
 PASS_PROBES = ("layers", "host")
 PASS_SCATTER_LOG = 0.03
 RUN_SCATTER_LOG = 0.03

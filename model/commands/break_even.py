@@ -89,7 +89,7 @@ def as_text(rows: Sequence[BreakEvenRow]) -> str:
         for row in rows
     ]
     text = table(
-        ["k", "break-even acceptance", "90 %", "round / plain token", "best speedup"], cells
+        ["k", "break-even acceptance", "it, 90 %", "round / plain token", "best speedup"], cells
     )
     if all(row.break_even_acceptance is None for row in rows):
         price = min(1.0 / row.best_speedup for row in rows)
@@ -103,7 +103,7 @@ def as_text(rows: Sequence[BreakEvenRow]) -> str:
 def needed_span(row: BreakEvenRow) -> str:
     """The 90 % interval of the acceptance needed; an end that no acceptance has is said."""
     if row.needed_low is None:
-        return "none wins"
+        return "-"
     if row.needed_high is None:
         return f"from {row.needed_low:.2f}, none surely wins"
     return f"{row.needed_low:.2f} to {row.needed_high:.2f}"

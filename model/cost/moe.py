@@ -37,6 +37,8 @@ from model.units import Quantity
 
 USUAL_POPULARITY = 0.5
 """Shape of the law of popularities, a: the smaller, the more unequal the experts."""
+LARGE_START = 1e3
+"""From here Stirling's series is right to the last digits."""
 EQUAL_SHARE = 1e-5
 """Shares closer to chance than this are those of equal experts."""
 
@@ -61,11 +63,7 @@ def unique_experts(experts: Experts, rows: Quantity) -> Quantity:
         return distinct_by_chance(experts.num_experts, experts.top_k, rows)
     strength = (1.0 - share) / (share - chance)
     spared = strength * (1.0 - chance)
-    log_unseen = (
-        log_gamma(spared + rows)
-        - log_gamma(strength + rows)
-        - (math.lgamma(spared) - math.lgamma(strength))
-    )
+    log_unseen = log_rising(spared, rows) - log_rising(strength, rows)
     return experts.num_experts * -np.expm1(log_unseen)
 
 
@@ -99,6 +97,22 @@ def usual_share(experts: Experts) -> float:
     chance = experts.top_k / experts.num_experts
     strength = USUAL_POPULARITY / chance
     return (USUAL_POPULARITY + 1.0) / (strength + 1.0) if chance < 1.0 else 1.0
+
+
+def log_rising(start: float, factors: Quantity) -> Quantity:
+    r"""The logarithm of start (start + 1) ... of so many factors; arrays broadcast.
+
+    It is :math:`\ln\Gamma(x + r) - \ln\Gamma(x)`, two numbers that are all but alike for a large
+    x: there Stirling's series is subtracted term by term.
+    """
+    if start < LARGE_START:
+        return log_gamma(start + factors) - math.lgamma(start)
+    further = (
+        factors * math.log(start)
+        - factors
+        + (start + factors - 0.5) * np.log1p(np.divide(factors, start))
+    )
+    return further + (1.0 / (start + factors) - 1.0 / start) / 12.0
 
 
 def log_gamma(numbers: Quantity) -> Quantity:

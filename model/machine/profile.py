@@ -222,6 +222,7 @@ HOST_CONSTANTS = (
     "reshape_s",
 )
 LAYER_CONSTANTS = ("experts_layer_s", "recurrent_layer_s", "norm_s", "batch_layer_s")
+"""What some kinds of layers cost the device on top; a profile may leave them out."""
 HOST_LAYER_CONSTANTS = (
     "read_s",
     "submit_more_rows_layer_s",
@@ -233,7 +234,7 @@ HOST_LAYER_CONSTANTS = (
     "submit_batch_layer_s",
     "submit_library_attention_s",
 )
-"""What some kinds of layers cost on top; a profile may leave them out."""
+"""What reading a token, and some kinds of layers, cost the host on top; they may be left out."""
 BATCH = "batch"
 APART_REREAD = "apart_reread"
 """What a further sequence of a batch reads again (`Machine.apart_reread`); may be left out."""

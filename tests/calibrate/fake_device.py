@@ -32,7 +32,10 @@ class FakeWorkload:
         self._disturbed = disturbed
         self.jobs: list[int] = []
         self.longest = LONGEST_CHAIN
-        self.patience = 1.0
+        self.is_ahead = False
+
+    def disturb(self, disturbed: Callable[[int], float]) -> None:
+        self._disturbed = disturbed
 
     def prepare(self, units: int) -> Job:
         self._clock.now_s += 5.0  # building a graph is no part of the time

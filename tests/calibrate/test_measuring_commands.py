@@ -308,3 +308,23 @@ def test_the_demo_asks_for_what_the_catalog_has_and_the_profile_prices() -> None
         runs = sum(1 + len(DRAFT_LENGTHS) * bool(arm.draft) for arm in arms)
         assert runs >= 8
         assert any(arm.weights == "real" for arm in arms)
+
+
+def test_what_is_refused_is_refused_before_anything_is_decoded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "runs.jsonl"
+    command = ["run", "speculative", "smollm2-135m", "--draft", "qwen3-0.6b", "--tokens", "8"]
+    assert tokroof.main([*command, "--weights", "random", "--output", str(output)]) == 2
+    assert "tokens" in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_runs_are_not_added_to_a_file_of_something_else(
+    tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "notes.txt"
+    output.write_text("not a run\n")
+    assert tokroof.main(["run", "plain", tiny, "--tokens", "8", "--output", str(output)]) == 2
+    assert "notes.txt:1" in capsys.readouterr().err
+    assert output.read_text() == "not a run\n"

@@ -139,3 +139,47 @@ class TestSummary:
         good = Visit(units=10, times_s=(1.0,), check_units=5, check_s=0.5)
         assert summarise([spoiled, good]).doubling == pytest.approx(2.0)
         assert math.isclose(summarise([spoiled]).doubling or 0, 2 / 1.8)
+
+
+class TestSubmittedAhead:
+    """The clock starts when the host sees the device free: late, and a repetition is too short."""
+
+    def workload(self, clock: FakeClock, spoilt: set[int]) -> FakeWorkload:
+        made = FakeWorkload(
+            clock,
+            unit_s=1e-4,
+            disturbed=lambda number: -0.8e-2 if number in spoilt else 0.0,
+        )
+        made.is_ahead = True
+        return made
+
+    def test_a_repetition_that_was_too_short_does_not_win(self) -> None:
+        clock = FakeClock()
+        seen = visit(self.workload(clock, {2}), clock, PACE, 100, check=False)
+        assert min(seen.times_s) == pytest.approx(0.2e-2)
+        assert seen.ahead
+        assert summarise([seen]).seconds == pytest.approx(1e-4)
+
+    def test_three_are_made_though_two_would_do(self) -> None:
+        clock = FakeClock()
+        seen = visit(self.workload(clock, set()), clock, PACE, 100, check=False)
+        assert len(seen.times_s) == 3
+
+    def test_a_visit_that_was_not_ahead_gives_way_to_one_that_was(self) -> None:
+        plain = Visit(units=10, times_s=(5.0, 5.0), check_units=5, check_s=None)
+        ahead = Visit(units=10, times_s=(1.0, 1.0, 1.1), check_units=5, check_s=None, ahead=True)
+        assert summarise([plain, ahead]).seconds == pytest.approx(0.1)
+
+    def test_a_workload_that_falls_back_is_timed_again(self) -> None:
+        clock = FakeClock()
+        made = self.workload(clock, set())
+
+        def disturbed(number: int) -> float:
+            if number == 1:
+                made.is_ahead = False
+            return 0.0
+
+        made.disturb(disturbed)
+        seen = visit(made, clock, PACE, 100, check=False)
+        assert not seen.ahead
+        assert len(seen.times_s) == 2

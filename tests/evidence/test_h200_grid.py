@@ -36,6 +36,7 @@ MEDIANS = {
     (OWN, "tokens_per_s, layer-skip, forced"): (25, 0, 0.09),
     (OWN, "tokens_per_s, prompt-lookup, forced"): (12, 0, 0.115),
     (OWN, "tokens_per_s, speculative, forced"): (54, 0, 0.08),
+    (OWN, "tokens_per_s, speculative, own draft, forced"): (4, 0, 0.34),
     (OWN, "speedup"): (145, 0, 0.125),
     (OWN, "speedup, speculative, forced"): (54, 0, 0.10),
     (OTHER, "tokens_per_s"): (288, 48, 0.12),
@@ -58,6 +59,9 @@ ROWS = {
     (OWN, "tokens_per_s, layer-skip, forced"): "of these: layer skipping",
     (OWN, "tokens_per_s, prompt-lookup, forced"): "of these: prompt lookup",
     (OWN, "tokens_per_s, speculative, forced"): "of these: speculative",
+    (OWN, "tokens_per_s, speculative, own draft, forced"): (
+        "of these: speculative with itself as draft"
+    ),
     (OWN, "speedup"): "speedup over plain decoding, the same runs",
     (OTHER, "tokens_per_s"): "another H200, another host",
     (OTHER, "speedup"): "speedup there",

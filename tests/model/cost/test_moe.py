@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from model.cost.forward import forward_pass
-from model.cost.moe import unique_experts
+from model.cost.moe import log_rising, unique_experts
 from model.cost.weight_cost import grouped_arithmetic_s
 from model.errors import InputError
 from model.machine.kernels.grouping import Grouping
@@ -185,3 +185,10 @@ def test_a_share_that_routing_cannot_have_is_refused(share: float) -> None:
     experts = experts_of(num_experts=64, top_k=8, shared_choice=share)
     with pytest.raises(InputError, match=f"^{re.escape(line)}$"):
         unique_experts(experts, 2)
+
+
+@pytest.mark.parametrize("start", [0.5, 3.0, 999.0, 1000.0, 1e5])
+@pytest.mark.parametrize("factors", [1, 2, 7, 64])
+def test_a_product_of_rising_factors_is_their_sum_of_logarithms(start: float, factors: int) -> None:
+    summed = math.fsum(math.log(start + i) for i in range(factors))
+    assert log_rising(start, factors) == pytest.approx(summed, rel=1e-12)
