@@ -21,6 +21,10 @@ from calibrate.timing import Clock
 from model.commands import options as shared
 from model.errors import InputError
 
+OWN_OPTIONS = {"command", "strategy", "target", "output", "stop_after", "json"}
+"""What `run grid` takes beside its plan."""
+USUAL_VALUES = ("64", "auto", False)
+"""What other options are if they are left out."""
 GUESSED_RUN_S = 3.0
 """What a run without a limit is taken to last, for the progress alone."""
 OVERHEAD_S = 1.0
@@ -37,6 +41,7 @@ def execute(options: argparse.Namespace) -> int:
     """Make what is left of the plan, and say what its runs are good for."""
     if options.output is None:
         raise InputError("run grid", "keeps its runs in a file", "add --output RUNS.jsonl")
+    check_alone(options)
     limit_s = stop_after(options)
     output = Path(options.output)
     planned = planned_runs(read_plan(options.target))
@@ -52,6 +57,19 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     print(report(runs, len(planned), refused, output))
     return 0
+
+
+def check_alone(options: argparse.Namespace) -> None:
+    """Refuse an option that the plan states itself.
+
+    Raises:
+        InputError: such an option.
+    """
+    for name, value in vars(options).items():
+        if name not in OWN_OPTIONS and value not in (None, *USUAL_VALUES):
+            flag = f"--{name.replace('_', '-')} {value}"
+            right = "write it in the plan's file, or leave it out"
+            raise InputError(flag, "changes nothing in a grid", right)
 
 
 def stop_after(options: argparse.Namespace) -> float | None:

@@ -81,7 +81,9 @@ def head_config(spec: str) -> Mapping[str, object]:
 def _document(spec: str) -> ConfigDocument:
     elsewhere = spec.startswith("hf:") or "/" in spec or Path(spec).exists()
     a_model = spec.lower() in catalog.architecture_names()
-    if a_model or (elsewhere and spec.lower() not in catalog.head_names()):
+    if a_model:  # a refusal names what was asked for, not where its config came from
+        return replace(load_config(spec), source=f"head {spec}")
+    if elsewhere and spec.lower() not in catalog.head_names():
         return load_config(spec)
     config = catalog.head_config(spec)
     return ConfigDocument(name=spec.lower(), source=str(config["_source"]), config=config)

@@ -328,3 +328,13 @@ def test_runs_are_not_added_to_a_file_of_something_else(
     assert tokroof.main(["run", "plain", tiny, "--tokens", "8", "--output", str(output)]) == 2
     assert "notes.txt:1" in capsys.readouterr().err
     assert output.read_text() == "not a run\n"
+
+
+def test_a_grid_refuses_what_its_plan_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "runs.jsonl")
+    assert tokroof.main(["run", "grid", "processor", "--tokens", "5", "--output", output]) == 2
+    assert "--tokens 5: changes nothing in a grid" in capsys.readouterr().err
+    assert tokroof.main(["run", "grid", "processor", "--output", "/proc/runs.jsonl"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
