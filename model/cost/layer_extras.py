@@ -11,7 +11,7 @@ from typing import final
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
 from model.network.layer import Layer
-from model.network.mixer import Attention, MixerKind
+from model.network.mixer import MixerKind
 from model.units import Quantity
 
 USUAL_NORMS = 2
@@ -44,7 +44,7 @@ def layer_extras(layer: Layer, hidden_size: int, machine: Machine, sequences: in
     batch = sequences > 1 and layer.mixer is not None and not recurrent
     norms = further_norms(layer, hidden_size)
     # On the device those of queries and keys run side by side with much else.
-    all_norms = norms + 2 * (head_norm_params(layer, hidden_size) > 0)
+    all_norms = norms + (layer.head_norms if layer.mixer is not None else 0)
     return Extras(
         device_s=(
             mixture * device.experts_layer_s
@@ -73,16 +73,7 @@ def further_norms(layer: Layer, hidden_size: int) -> int:
     """
     if layer.mixer is not None and layer.mixer.kind is MixerKind.RECURRENT:
         return 0
-    others = layer.vector_params - head_norm_params(layer, hidden_size)
-    return max(0, round(others / hidden_size) - USUAL_NORMS)
-
-
-def head_norm_params(layer: Layer, hidden_size: int) -> int:
-    """Weights of the norms of queries and keys, each as wide as a head; 0 where there are none."""
-    if not isinstance(layer.mixer, Attention):
-        return 0
-    two = 2 * layer.mixer.head_dim
-    return two if layer.vector_params % hidden_size == two % hidden_size else 0
+    return max(0, round(layer.vector_params / hidden_size) - USUAL_NORMS)
 
 
 def library_attention_s(

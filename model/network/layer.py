@@ -52,9 +52,10 @@ class Layer:
 
     Either half may be absent: some networks stack them one by one, and a draft that skips
     sublayers lacks some. `vector_params` counts the numbers outside matrices (norms, attention
-    sinks, decay rates), which stay in the activation dtype, and `table_params` those of tables of
-    which a token takes a few (biases by position, experts by token). A shared expert is dense, so
-    it stands among the siblings of the MLP.
+    sinks, decay rates), which stay in the activation dtype, and `table_params` those of tables
+    of which a token takes a few (biases by position, experts by token). `head_norms` are the
+    norms of queries and keys that are as wide as one head, each one operation. A shared expert
+    is dense, so it stands among the siblings of the MLP.
     """
 
     mixer: AbstractMixer | None = None
@@ -63,6 +64,7 @@ class Layer:
     experts: Experts | None = None
     vector_params: int
     table_params: int = 0
+    head_norms: int = 0
 
     @property
     def has_mlp(self) -> bool:

@@ -30,12 +30,13 @@ def glm4_moe(fields: Fields) -> Network:
     """
     hidden, depth = fields.size("hidden_size"), layer_count(fields)
     attention = full_attention(fields)
-    head_norms = 2 * attention.head_dim if fields.flag("use_qk_norm") else 0
+    head_norms = 2 if fields.flag("use_qk_norm") else 0
     dense = Layer(
         mixer=attention,
         mixer_siblings=projections(hidden, attention, bias=fields.flag("attention_bias")),
         mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size")),
-        vector_params=2 * hidden + head_norms,
+        vector_params=2 * hidden + head_norms * attention.head_dim,
+        head_norms=head_norms,
     )
     experts = routed_experts(
         fields,
@@ -93,6 +94,7 @@ def hy_v3(fields: Fields) -> Network:
         mixer_siblings=projections(hidden, attention, bias=bias, out_bias=bias),
         mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size"), bias=mlp_bias),
         vector_params=2 * hidden + 2 * attention.head_dim,
+        head_norms=2,
     )
     experts = routed_experts(
         fields,

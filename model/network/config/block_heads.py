@@ -150,6 +150,7 @@ def _qwen_layer(fields: Fields, attention: Attention) -> Layer:
         mixer_siblings=(with_gate(qkv) if gated else qkv, out),
         mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size")),
         vector_params=2 * hidden + 2 * attention.head_dim,
+        head_norms=2,
     )
 
 
@@ -171,4 +172,5 @@ def _gemma_layer(fields: Fields, attention: Attention) -> Layer:
         mixer_siblings=(qkv, out),
         mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size")),
         vector_params=4 * hidden + 2 * attention.head_dim + 1,  # and a scalar for the layer
+        head_norms=2,
     )

@@ -122,6 +122,7 @@ def _attention(fields: Fields) -> Layer:
         mixer=attention,
         mixer_siblings=(qkv, replace(out, matrices=renamed)),
         vector_params=2 * hidden + 2 * attention.head_dim,
+        head_norms=2,
     )
 
 

@@ -124,6 +124,7 @@ def gated_attention(fields: Fields, head_dim: int | None) -> Layer:
         mixer=attention,
         mixer_siblings=(replace(qkv, matrices=(gated, *keys_and_values)), out),
         vector_params=2 * hidden + 2 * attention.head_dim,
+        head_norms=2,
     )
 
 

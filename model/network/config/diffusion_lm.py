@@ -111,7 +111,7 @@ def llada2_moe(fields: Fields) -> Network:
     )
     out_bias = fields.flag("use_bias", False)
     out = Matrix(name="attention.dense", columns=hidden, depth=queries, bias=out_bias)
-    head_norms = 2 * attention.head_dim if fields.flag("use_qk_norm", True) else 0
+    head_norms = 2 if fields.flag("use_qk_norm", True) else 0
     dense = Layer(
         mixer=attention,
         mixer_siblings=(
@@ -119,7 +119,8 @@ def llada2_moe(fields: Fields) -> Network:
             Siblings(name="out", matrices=(out,)),
         ),
         mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size")),
-        vector_params=2 * hidden + head_norms,
+        vector_params=2 * hidden + head_norms * attention.head_dim,
+        head_norms=head_norms,
     )
     experts = routed_experts(
         fields,

@@ -44,7 +44,7 @@ def gemma3_text(fields: Fields) -> Network:
     found = _gemma(fields, norms=4)
     whole = found.layers[0]
     heads = full_attention(fields, head_dim=HEAD_DIM)
-    whole = replace(whole, vector_params=whole.vector_params + 2 * heads.head_dim)
+    whole = replace(whole, vector_params=whole.vector_params + 2 * heads.head_dim, head_norms=2)
     local = replace(whole, mixer=sliding(heads, window))
     layers = tuple(local if index % pattern else whole for index in range(1, len(found.layers) + 1))
     tied = fields.flag("tie_word_embeddings", True)  # transformers

@@ -117,6 +117,7 @@ def _block(fields: Fields, mixer: Attention, input_width: int) -> Layer:
         mlp_siblings=(*gated_mlp(hidden, inner), *_gated_input(hidden, input_width)),
         experts=experts,
         vector_params=vectors + (hidden if input_width else 0),
+        head_norms=1 + mixer.owns_cache,
     )
 
 

@@ -112,6 +112,7 @@ def qwen3_moe(fields: Fields) -> Network:
             protected=True,
         ),
         vector_params=2 * hidden + 2 * attention.head_dim,
+        head_norms=2,
     )
     mlp = gated_mlp(hidden, fields.size("intermediate_size"))
     dense = replace(sparse, mlp_siblings=mlp, experts=None)

@@ -44,6 +44,7 @@ def qwen3(fields: Fields) -> Network:
         mixer_siblings=projections(hidden, attention),
         mlp_siblings=gated_mlp(hidden, fields.size("intermediate_size")),
         vector_params=2 * hidden + 2 * attention.head_dim,
+        head_norms=2,
     )
     tied = fields.flag("tie_word_embeddings", False)
     return Network(fields=fields, layers=(layer,) * layer_count(fields), tied=tied)

@@ -47,6 +47,7 @@ def qwen3_5_mtp(fields: Fields, name: str) -> DraftHead:
         mixer=attention,
         mixer_siblings=(with_gate(qkv), out),
         vector_params=2 * hidden + 2 * attention.head_dim,
+        head_norms=2,
     )
     if inside.size("num_experts", 0, least=0):
         (sparse,) = qwen2_moe(
@@ -178,6 +179,7 @@ def _assistant_layers(inside: Fields) -> tuple[Layer, ...]:
                 mixer_siblings=(queries, out),
                 mlp_siblings=gated_mlp(hidden, inside.size("intermediate_size")),
                 vector_params=4 * hidden + attention.head_dim + 1,  # and a scalar for the layer
+                head_norms=1,
             )
         )
     return tuple(layers)

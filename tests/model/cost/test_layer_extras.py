@@ -1,0 +1,72 @@
+"""What special layers cost on top, on the device and on the host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model.cost.layer_extras import layer_extras, library_attention_s
+from model.machine.kernels.attention import LibraryAttention
+from model.network.target import load_target
+from tests.model.machines import HOST, NO_DEVICE, flat_law, machine
+
+LAW = flat_law(bandwidth=1e11)
+COSTLY = machine(
+    LAW,
+    device=replace(NO_DEVICE, experts_layer_s=5e-6, norm_s=1e-6, batch_layer_s=3e-6),
+    host=replace(
+        HOST,
+        build_norm_s=1e-6,
+        submit_norm_s=2e-6,
+        submit_experts_layer_s=7e-6,
+        submit_batch_layer_s=4e-6,
+        submit_library_attention_s=1e-5,
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "norms"),
+    [
+        ("llama-3.1-8b", 0),
+        ("qwen3-4b", 2),
+        ("gemma-3-4b", 2 + 2),
+        ("gemma-3-270m", 2 + 3),  # wide heads count as one more of a narrow layer
+        ("gemma-4-12b", 2 + 2),
+        ("lfm2-8b-a1b", 2),
+        ("olmo-3.1-32b", 1),  # over all heads, and so by its width
+    ],
+)
+def test_the_host_builds_and_submits_every_further_norm(name: str, norms: int) -> None:
+    architecture = load_target(name, "4bit").architecture
+    attending = [each for each in architecture.layers if each.head_norms] or architecture.layers
+    extras = layer_extras(attending[0], architecture.hidden_size, COSTLY, 1)
+    assert float(extras.build_s) == pytest.approx(norms * 1e-6)
+
+
+def test_a_layer_whose_attention_is_skipped_has_no_norms_of_queries_and_keys() -> None:
+    architecture = load_target("qwen3-4b", "4bit").architecture
+    skipped = replace(architecture.layers[0], mixer=None, mixer_siblings=())
+    assert layer_extras(skipped, architecture.hidden_size, COSTLY, 1).build_s == 0.0
+
+
+def test_experts_and_a_batch_add_up() -> None:
+    architecture = load_target("qwen3-30b-a3b", "4bit").architecture
+    alone, batch = (
+        layer_extras(architecture.layers[0], architecture.hidden_size, COSTLY, sequences)
+        for sequences in (1, 4)
+    )
+    assert float(alone.submit_s) == pytest.approx(7e-6 + 2 * 2e-6)
+    assert float(batch.submit_s - alone.submit_s) == pytest.approx(4e-6)
+    assert float(batch.device_s - alone.device_s) == pytest.approx(3e-6)
+
+
+def test_a_library_serves_one_row_of_a_long_context_in_every_layer() -> None:
+    target = load_target("llama-3.1-8b", "4bit")
+    served = replace(COSTLY, library_attention=LibraryAttention(one_row_from_context=256))
+    asked = {(1, 128): 0.0, (1, 4096): 32e-5, (2, 4096): 0.0}
+    for (rows, context), seconds in asked.items():
+        found = library_attention_s(target, served, rows=rows, context=context, sequences=1)
+        assert float(found) == pytest.approx(seconds)
+    assert library_attention_s(target, COSTLY, rows=1, context=4096, sequences=1) == 0.0
