@@ -15,6 +15,7 @@ from dashboard.figures.row_costs import RowSettings, row_costs
 from dashboard.rows.row_costs import LAW
 from dashboard.selection import Selection
 from model.errors import InputError
+from model.machine.profile_store import named_profile
 
 APP = Path(__file__).parent.parent.parent / "dashboard" / "app.py"
 M3_MAX = Selection(machine="m3-max-40core-mlx-0.32")
@@ -62,7 +63,8 @@ def test_where_each_row_costs_alike_there_is_no_cliff() -> None:
 
 def test_what_is_not_in_the_picture_is_said() -> None:
     cautions = row_costs(Selection(machine="h200-mlx-0.32.4"), RowSettings()).cautions
-    assert any("costs the host 57.7 ms more" in line for line in cautions)
+    planned_s = float(named_profile("h200-mlx-0.32.4").machine.host.reshape_s)
+    assert any(f"costs the host {1e3 * planned_s:.1f} ms more" in line for line in cautions)
     alone = row_costs(Selection(), RowSettings()).cautions
     assert any("nobody measured rows" in line for line in alone)
 
