@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias, final
 
@@ -65,14 +65,7 @@ class Chain:
             if submitted is not None:
                 return lambda: mx.eval(submitted[-1])
             self._ahead = None
-        pieces = self._built(units)
-
-        def job() -> None:
-            for piece in pieces:
-                mx.async_eval(piece)
-            mx.eval(pieces[-1])
-
-        return job
+        return submission(self._built(units))
 
     def _built(self, units: int) -> list[mx.array]:
         """The graph of `units` steps, in a few pieces."""
@@ -85,6 +78,17 @@ class Chain:
                 pieces.append(value)
         mx.synchronize()
         return pieces
+
+
+def submission(graphs: Sequence[mx.array]) -> Job:
+    """The job that submits graphs one after the other without waiting, then waits for the last."""
+
+    def job() -> None:
+        for graph in graphs:
+            mx.async_eval(graph)
+        mx.eval(graphs[-1])
+
+    return job
 
 
 @cache

@@ -23,8 +23,11 @@ def appendable_runs(path: Path) -> tuple[Run, ...]:
     """The runs of a file that more can be added to; none where there is no file yet.
 
     Raises:
-        InputError: it cannot be written, or holds something else than runs.
+        InputError: it is no file, cannot be written, or holds something else than runs.
     """
+    if path.is_dir() or not path.parent.is_dir():
+        wrong = "is no file in a folder that is there"
+        raise InputError(f"--output {path}", wrong, "give a file in a folder that is")
     is_new = not path.exists()
     try:
         os.close(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644))

@@ -31,7 +31,7 @@ from typing import Any, final
 import mlx.core as mx
 from mlx_lm.models.cache import BatchKVCache, make_prompt_cache, trim_prompt_cache
 
-from calibrate.chain import Chain, head_start
+from calibrate.chain import Chain, head_start, submission
 from calibrate.head_start import KERNELS_AHEAD
 from calibrate.mlx_device import activation_of, activations, cold_copies
 from calibrate.networks import parameter_bytes, random_network
@@ -134,14 +134,7 @@ class Passes:
 
     def submit(self, units: int) -> Job:
         """Passes built ahead and submitted without waiting."""
-        passes = self._built(units)
-
-        def job() -> None:
-            for tokens in passes:
-                mx.async_eval(tokens)
-            mx.eval(passes[-1])
-
-        return job
+        return submission(self._built(units))
 
     def decode(self, units: int) -> Job:
         """Passes as plain decoding runs them: one ahead of the token that is read."""

@@ -27,7 +27,6 @@ from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of, open_network
 from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
-from calibrate.run_file import appendable_runs
 from calibrate.run_memory import check_memory, needed_bytes
 from calibrate.run_record import Run
 from calibrate.run_settings import BY_MLX_VLM, STRATEGIES, Settings
@@ -63,8 +62,6 @@ def execute(options: argparse.Namespace) -> int:
     check(options)
     request = checked(options)
     choice = choose_profile(options.machine)
-    if request.output is not None:
-        appendable_runs(request.output)
     if options.strategy in BY_MLX_VLM:
         target, runs = run_by_mlx_vlm.execute(options, request)
     else:

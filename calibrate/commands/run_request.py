@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import final
 
 from calibrate.commands.run_options import DEFAULT_TOKENS
+from calibrate.run_file import appendable_runs
 from model.commands import options as shared
-from model.errors import InputError
 
 
 @final
@@ -29,9 +29,8 @@ def checked(options: argparse.Namespace) -> Request:
         InputError: an option that cannot be met; it is named.
     """
     output = None if options.output is None else Path(options.output)
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        wrong = "is no file in a folder that is there"
-        raise InputError(f"--output {options.output}", wrong, "give a file in a folder that is")
+    if output is not None:
+        appendable_runs(output)
     tokens = str(DEFAULT_TOKENS) if options.tokens is None else options.tokens
     return Request(
         tokens=shared.whole_number("--tokens", tokens, least=3, most=100_000),

@@ -43,6 +43,7 @@ def fit_law(observations: Observations, known: Mapping[int, Kernel | None] | Non
     ordered = observations.ordered()
     price = max(math.log(len(ordered.rows)), 2.0)
     parts = known_parts(ordered, known or {})
+    edges = row_edges(ordered, ordered.distinct_rows)
     cost, library, regimes = math.inf, None, ()
     for overlap in OVERLAPS:
         candidate = curves(ordered, overlap)
@@ -50,8 +51,7 @@ def fit_law(observations: Observations, known: Mapping[int, Kernel | None] | Non
         for start, end, kernel in parts:
             is_open = not known or (kernel is not None and kernel.library)
             allowed = None if is_open or kernel is None else candidate.of_kernel(kernel)
-            edges = row_edges(ordered, ordered.distinct_rows) if is_open else [start, end]
-            inside = [edge for edge in edges if start <= edge <= end]
+            inside = [edge for edge in edges if start <= edge <= end] if is_open else [start, end]
             part_cost, cuts = segment(candidate, price, inside, allowed)
             total, found = total + part_cost, (*found, *((*cut, kernel, allowed) for cut in cuts))
         if total < cost - 1e-9:

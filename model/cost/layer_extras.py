@@ -40,8 +40,8 @@ def layer_extras(layer: Layer, hidden_size: int, machine: Machine, sequences: in
     """What one layer costs beyond `layer_s`, `build_layer_s` and `submit_layer_s`."""
     device, host = machine.device, machine.host
     mixture = layer.experts is not None
-    recurrent = layer.mixer is not None and layer.mixer.kind is MixerKind.RECURRENT
-    batch = sequences > 1 and layer.mixer is not None and not recurrent
+    recurrent = is_recurrent(layer)
+    batch = sequences > 1 and attends(layer)
     norms = further_norms(layer, hidden_size)
     # On the device those of queries and keys run side by side with much else.
     all_norms = norms + (layer.head_norms if layer.mixer is not None else 0)
@@ -65,13 +65,23 @@ def layer_extras(layer: Layer, hidden_size: int, machine: Machine, sequences: in
     )
 
 
+def is_recurrent(layer: Layer) -> bool:
+    """Whether a state stands where others attend to a cache."""
+    return layer.mixer is not None and layer.mixer.kind is MixerKind.RECURRENT
+
+
+def attends(layer: Layer) -> bool:
+    """Whether the layer attends to a cache."""
+    return layer.mixer is not None and not is_recurrent(layer)
+
+
 def further_norms(layer: Layer, hidden_size: int) -> int:
     """Norms beyond two, counted by their weights in units of the layer's width.
 
     Gemma norms what leaves a sublayer as well as what enters it. Those of queries and keys are
     counted apart, and of a recurrence these weights are convolutions.
     """
-    if layer.mixer is not None and layer.mixer.kind is MixerKind.RECURRENT:
+    if is_recurrent(layer):
         return 0
     return max(0, round(layer.vector_params / hidden_size) - USUAL_NORMS)
 
@@ -89,8 +99,6 @@ def library_attention_s(
         return 0.0
     served = machine.library_attention.serves(rows=rows, context=context, sequences=sequences)
     attending = checkpoint.architecture.loops * sum(
-        repeats
-        for layer, repeats, _ in checkpoint.layer_kinds
-        if layer.mixer is not None and layer.mixer.kind is not MixerKind.RECURRENT
+        repeats for layer, repeats, _ in checkpoint.layer_kinds if attends(layer)
     )
     return served * attending * machine.host.submit_library_attention_s
