@@ -13,18 +13,18 @@ nor overflow.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
 import mlx.core as mx
 
-from calibrate.chain import Chain
+from calibrate.chain import Chain, Step
 from calibrate.mlx_device import activation_of, activations, cold_copies, packing, usual_activation
 from model.network.weight_format import WeightFormat, weight_format
 
 CACHE_STEP = 256
 """Slots by which mlx-lm's key-value cache grows."""
-LINK_KERNELS, LINEAR_KERNELS, SUM_KERNELS, ATTENTION_KERNELS, MASKED_KERNELS = 2, 3, 3, 3, 10
+LINK_KERNELS, LINEAR_KERNELS, SUM_KERNELS, ATTENTION_KERNELS, UNFUSED_KERNELS = 2, 3, 3, 3, 10
 """Kernels that a unit may take; where attention with a mask is not one kernel, it is several."""
 GAIN = 2.0
 
@@ -136,34 +136,61 @@ class Caches:
     def __init__(self, *, kv_heads: int, head_dim: int, context: int, sequences: int = 1) -> None:
         self.activation = usual_activation()
         self.sequences = sequences
+        self._context = context
         slots = (context // CACHE_STEP + 1) * CACHE_STEP
         shape = (sequences, kv_heads, slots, head_dim)
         base = mx.random.normal(shape).astype(self.activation)
         read_bytes = 2 * sequences * kv_heads * context * head_dim * self.activation.size
         turns = range(cold_copies(read_bytes))
-        buffers = [(mx.roll(base, 2 * turn, 2), mx.roll(base, 2 * turn + 1, 2)) for turn in turns]
-        mx.eval(buffers)
-        self.slices = [tuple(b[..., :context, :] for b in pair) for pair in buffers]
-        self._padding = mx.ones((sequences, 1, 1, context), dtype=mx.bool_)
-        mx.eval(self.slices, self._padding)
+        self.buffers = [(mx.roll(base, 2 * i, 2), mx.roll(base, 2 * i + 1, 2)) for i in turns]
+        mx.eval(self.buffers)
         self.elements = read_bytes // self.activation.size
 
-    def attend(self, queries: mx.array, turn: int) -> mx.array:
-        """Attention of the queries over the cache whose turn it is, masked as mlx-lm does."""
-        keys, values = self.slices[turn % len(self.slices)]
-        mask = None if queries.shape[2] == 1 else "causal"
-        scale = 1 / math.sqrt(queries.shape[-1])
-        return mx.fast.scaled_dot_product_attention(
-            queries, keys, values, scale=scale, mask=self._padding if self.sequences > 1 else mask
-        )
+    def attention(self, contexts: Sequence[int]) -> Step:
+        """Attention of the queries over the cache whose turn it is, masked as mlx-lm does.
+
+        Each turn is of the next of `contexts`.
+        """
+        turns = range(math.lcm(len(self.buffers), len(contexts)))
+        slices = [
+            [
+                b[..., : contexts[turn % len(contexts)], :]
+                for b in self.buffers[turn % len(self.buffers)]
+            ]
+            for turn in turns
+        ]
+        paddings = [mx.ones((self.sequences, 1, 1, each), dtype=mx.bool_) for each in contexts]
+        mx.eval(slices, paddings)
+
+        def attend(queries: mx.array, turn: int) -> mx.array:
+            keys, values = slices[turn % len(slices)]
+            mask = None if queries.shape[2] == 1 else "causal"
+            scale = 1 / math.sqrt(queries.shape[-1])
+            padding = paddings[turn % len(paddings)]
+            return mx.fast.scaled_dot_product_attention(
+                queries, keys, values, scale=scale, mask=padding if self.sequences > 1 else mask
+            )
+
+        return attend
+
+    def turned(self, number: int) -> range:
+        """So many contexts about that of these caches."""
+        return range(self._context - number // 2, self._context - number // 2 + number)
 
 
-def attention_chain(caches: Caches, *, query_heads: int, head_dim: int, rows: int) -> Chain:
-    """Attention whose output is the next query; both have the same shape, so no link."""
+def attention_chain(
+    caches: Caches, *, query_heads: int, head_dim: int, rows: int, contexts: int = 1
+) -> Chain:
+    """Attention whose output is the next query; both have the same shape, so no link.
+
+    Where no one kernel attends, its products are as fast as the scores of a context are aligned
+    in memory, so that a growing cache meets fast and slow ones: give the number of `contexts` to
+    go round.
+    """
     shape = (caches.sequences, query_heads, rows, head_dim)
     return Chain(
         mx.random.normal(shape).astype(caches.activation),
-        caches.attend,
-        kernels=ATTENTION_KERNELS if caches.sequences == 1 else MASKED_KERNELS,
+        caches.attention(caches.turned(contexts)),
+        kernels=ATTENTION_KERNELS if contexts == 1 else UNFUSED_KERNELS,
         elements=caches.elements,
     )

@@ -24,6 +24,7 @@ from calibrate.coin import Coin
 from calibrate.environment import Environment
 from calibrate.run_record import Run
 from calibrate.run_settings import WARM_ROUNDS
+from model.machine.kernels.attention import library_attention
 from model.network.mixer import Attention
 from model.network.target import load_target
 
@@ -71,7 +72,7 @@ def alone(runs: Sequence[Run]) -> list[Run | None]:
             plans, environment = Plans(plans_kept(run.environment)), run.environment
         acceptance = run.forced_acceptance
         # Of a loop of mlx-vlm it is not known what it asks for.
-        whole = run.environment.device != "cuda" or run.plans_apart or bool(run.library)
+        whole = not plans_attention(run.environment) or run.plans_apart or bool(run.library)
         if whole or acceptance is None:
             found.append(run)
             continue
@@ -81,6 +82,12 @@ def alone(runs: Sequence[Run]) -> list[Run | None]:
         first = max((i + 1 for i, each in enumerate(known) if each), default=0)
         found.append(from_round(run, first) if len(known) - first >= LEAST_ROUNDS else None)
     return found
+
+
+def plans_attention(environment: Environment) -> bool:
+    """Whether a library plans attention in such a process."""
+    variables = dict(environment.mlx_variables)
+    return library_attention(environment.device, environment.runtime, variables) is not None
 
 
 def plans_kept(environment: Environment) -> int:

@@ -13,8 +13,8 @@ from calibrate.samples import Settings, settings_text
 from calibrate.session import Speed
 from model.network.weight_format import WeightFormat
 
-SEVERAL_ROWS = 2
-"""Rows from which a product is no longer a vector's."""
+SEVERAL_ROWS = (2, 5)
+"""Rows that make no product of vectors, and rows that CUDA's kernel of attention does not take."""
 HOST_CONTEXT = 64
 
 
@@ -106,26 +106,28 @@ class PassAuthor:
         both = [("build", 1), ("submit", 1)]
         for layers in self.grid.host_layers:
             network = narrow(form, layers)
-            arms = [("submit", 1), ("submit", SEVERAL_ROWS)]
+            arms = [("submit", rows) for rows in (1, *SEVERAL_ROWS)]
             if is_first:
-                arms += [("build", 1), ("decode", 1), ("awaited", 1)]
+                arms += [("build", 1), ("build", SEVERAL_ROWS[-1]), ("decode", 1), ("awaited", 1)]
             yield from self._host(network, arms, near)
             if is_first and layers == shallow:
                 yield from self._host(network, [("submit", 1)], self.grid.contexts[1])
                 for sequences in self.grid.batches[:1]:
                     yield from self._host(network, both, near, sequences)
                 # What a new context costs does not depend on the number of layers.
-                yield from self._host(network, [("growing", 1), ("growing", SEVERAL_ROWS)], near)
+                yield from self._host(
+                    network, [("growing", rows) for rows in (1, *SEVERAL_ROWS)], near
+                )
         if not is_first:
             return
         yield from self._host(narrow(form, shallow, NORMED), both, near)
         if self.grid.experts:
-            arms = [*both, ("submit", SEVERAL_ROWS)]
+            arms = [*both, ("submit", SEVERAL_ROWS[0])]
             yield from self._host(narrow(form, shallow, MIXTURE), arms, near)
         for query_heads, kv_heads, head_dim in self.grid.heads:
             wide = replace(NARROW, query_heads=query_heads, kv_heads=kv_heads, head_dim=head_dim)
             one = replace(narrow(form, 1), size=wide)
-            yield from self._host(one, [("growing", SEVERAL_ROWS)], near)
+            yield from self._host(one, [("growing", SEVERAL_ROWS[-1])], near)
 
     def _host(
         self,

@@ -17,6 +17,7 @@ from calibrate.questions import Author
 from calibrate.session import Speed
 from calibrate.timing import Pace
 from model.errors import unknown_name
+from model.machine.kernels.attention import vector_attention
 from model.network.weight_format import WeightFormat, weight_format
 
 EXPECTED_S = {
@@ -48,11 +49,14 @@ def plan(environment: Environment, mode: str, formats: Sequence[str], speed: Spe
         InputError: there is no such mode or format.
     """
     forms = checked(environment.device, mode, formats)
+    variables = dict(environment.mlx_variables)
+    vector = vector_attention(environment.device, environment.runtime, variables)
     slow = speed.row_weights_per_s < SLOW_WEIGHTS_PER_S
 
     def of_sizes(sizes: Sequence[int]) -> Plan:
         author = Author(
             device=environment.device,
+            vector=vector,
             speed=speed,
             forms=forms,
             grid=GRIDS[mode, slow],

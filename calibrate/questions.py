@@ -12,15 +12,23 @@ from calibrate.pass_questions import PassAuthor
 from calibrate.probe import Probe
 from calibrate.samples import REFERENCE, Settings, settings_text
 from calibrate.session import Speed
+from model.machine.kernels.attention import VectorAttention, is_unfused
 from model.network.weight_format import WeightFormat, weight_format
+
+TURNED_CONTEXTS = 8
+"""As many as 16-bit numbers fit into the 16 bytes that fast products want their rows aligned to."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Writes the probes for a device, a grid and a choice of sizes."""
+    """Writes the probes for a device, a grid and a choice of sizes.
+
+    `vector` is the rule of the runtime's own kernel of attention, where its tables have one.
+    """
 
     device: str
+    vector: VectorAttention | None
     speed: Speed
     forms: tuple[WeightFormat, ...]
     grid: Grid
@@ -144,10 +152,18 @@ class Author:
             cache_bytes = 2 * sequences * kv_heads * head_dim * context * entry_bytes
             needed_bytes = self._cold.total_bytes(cache_bytes)
             for rows in self.grid.attention_rows if sequences == 1 else (1,):
+                unfused = is_unfused(
+                    self.vector,
+                    rows=rows,
+                    sequences=sequences,
+                    query_heads_per_kv_head=query_heads // kv_heads,
+                    head_dim=head_dim,
+                )
+                turned = (("contexts", TURNED_CONTEXTS),) if unfused else ()
                 pairs = 2 * sequences * rows * query_heads * head_dim * context
                 yield Probe(
                     probe="attention",
-                    settings=(*cache, ("rows", rows)),
+                    settings=(*cache, ("rows", rows), *turned),
                     material=settings_text(cache),
                     unit_s=self.speed.kernel_s
                     + max(

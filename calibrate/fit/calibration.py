@@ -18,6 +18,7 @@ from calibrate.run_record import Run
 from calibrate.samples import Sample, StoredSample
 from model.errors import InputError
 from model.machine.constant import Constant, Origin
+from model.machine.kernels.attention import vector_attention
 from model.machine.kernels.dispatch import dispatch_of
 from model.machine.kernels.gpu import gpu_of
 from model.machine.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Header, Profile, seeded_draws
@@ -61,9 +62,11 @@ def fit_profile(
     laws = fit_laws(samples, kernel.value, jitter_s, dispatch)
     experts, of_experts = fit_experts(samples, kernel.value, jitter_s)
     laws += experts
-    attention, *of_batch = fit_attention(samples, kernel.value, jitter_s, activation_bytes)
+    variables = dict(environment.mlx_variables)
+    vector = vector_attention(environment.device, environment.runtime, variables)
+    attention, *unfused = fit_attention(samples, kernel.value, jitter_s, activation_bytes, vector)
     known = {"kernel_s": kernel} | of_experts
-    for law in (*laws, attention, *of_batch):
+    for law in (*laws, attention, *unfused):
         known |= law.constants
     header = Header(
         name=name,
@@ -78,7 +81,7 @@ def fit_profile(
         residual_log=0.0,
         laws=tuple(law.form for law in laws),
         attention=attention.form,
-        batch_attention=of_batch[0].form if of_batch else None,
+        unfused_attention=unfused[0].form if unfused else None,
         gpu=gpu,
     )
     return with_overheads(header, known, samples, environment, runs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 from zlib import crc32
@@ -15,10 +15,11 @@ from calibrate.fit.bootstrap import drawn
 from calibrate.fit.law_fit import fit_law
 from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
 from calibrate.samples import REFERENCE, Sample
-from model.cost.cache_cost import cache_product
+from model.cost.cache_cost import cache_product, scores_product
 from model.machine.constant import Constant, Origin
-from model.machine.kernels.dispatch import Dispatch, KernelUse
-from model.machine.profile import BATCH, LawForm, RegimeForm
+from model.machine.kernels.attention import VectorAttention, is_unfused
+from model.machine.kernels.dispatch import Dispatch, Kernel, KernelUse
+from model.machine.profile import UNFUSED, LawForm, RegimeForm
 from model.machine.row_law import RowLaw, shape_of
 from model.network.mixer import Attention
 from model.network.weight_format import weight_format
@@ -55,7 +56,7 @@ def fit_laws(
             linear_observations(group, kernel_s, jitter_s),
             format_name,
             shape,
-            known_kernels(group, dispatch),
+            {use.first_row: use.kernel for use in known_kernels(group, dispatch)},
         )
         for (format_name, shape), group in groups.items()
     ]
@@ -77,19 +78,46 @@ def known_kernels(samples: Iterable[Sample], dispatch: Dispatch | None) -> tuple
 
 
 def fit_attention(
-    samples: Iterable[Sample], kernel_s: float, jitter_s: float, element_bytes: int
+    samples: Iterable[Sample],
+    kernel_s: float,
+    jitter_s: float,
+    element_bytes: int,
+    vector: VectorAttention | None = None,
 ) -> list[FittedLaw]:
-    """The law of attention over a cache, and that over those of a batch where it was timed."""
-    alone: list[Sample] = []
-    side_by_side: list[Sample] = []
+    """The law of attention over a cache, and that without one kernel where it was timed.
+
+    `vector` is the rule of the runtime's own kernel, where its tables have one.
+    """
+    groups: dict[bool, list[Sample]] = {False: [], True: []}
     for sample in samples:
         if sample.probe == "attention":
-            (alone if sample.number("sequences", 1) == 1 else side_by_side).append(sample)
+            groups[was_unfused(sample, vector)].append(sample)
+    # Vectors by matrices, and matrices by matrices: other kernels.
+    several = {} if vector is None else {vector.most_rows + 1: None}
+    known: dict[bool, Mapping[int, Kernel | None]] = {False: {}, True: {1: None, **several}}
     return [
-        fitted(attention_observations(group, kernel_s, jitter_s, element_bytes), "", shape)
-        for group, shape in ((alone, ""), (side_by_side, BATCH))
+        fitted(
+            attention_observations(group, kernel_s, jitter_s, element_bytes, unfused),
+            "",
+            UNFUSED if unfused else "",
+            known[unfused],
+        )
+        for unfused, group in groups.items()
         if group
     ]
+
+
+def was_unfused(sample: Sample, vector: VectorAttention | None) -> bool:
+    """Whether a probe of attention had no one kernel."""
+    return bool(
+        is_unfused(
+            vector,
+            rows=sample.number("rows"),
+            sequences=sample.number("sequences", 1),
+            query_heads_per_kv_head=sample.number("query_heads") // sample.number("kv_heads"),
+            head_dim=sample.number("head_dim"),
+        )
+    )
 
 
 def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float) -> Observations:
@@ -110,7 +138,7 @@ def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float)
 
 
 def attention_observations(
-    samples: list[Sample], kernel_s: float, jitter_s: float, element_bytes: int
+    samples: list[Sample], kernel_s: float, jitter_s: float, element_bytes: int, unfused: bool
 ) -> Observations:
     """Attention as a product, as :mod:`model.cost.cache_cost` has it, net of its floor.
 
@@ -126,7 +154,11 @@ def attention_observations(
         for sample in samples
     ]
     products = [
-        cache_product(mixer, sample.number("context"), element_bytes, sample.number("sequences", 1))
+        scores_product(
+            mixer, sample.number("context"), element_bytes, sample.number("sequences", 1)
+        )
+        if unfused
+        else cache_product(mixer, sample.number("context"), element_bytes)
         for mixer, sample in zip(mixers, samples, strict=True)
     ]
     floor_s = max(kernel_s, min(sample.seconds for sample in samples))
@@ -167,10 +199,13 @@ def reference_jitter_s(samples: Iterable[Sample]) -> float:
 
 
 def fitted(
-    observations: Observations, format_name: str, shape: str, known: tuple[KernelUse, ...] = ()
+    observations: Observations,
+    format_name: str,
+    shape: str,
+    known: Mapping[int, Kernel | None] | None = None,
 ) -> FittedLaw:
     """Fit one law and draw its rates; the kernels that are known begin where they do."""
-    law = fit_law(observations, {use.first_row: use.kernel for use in known})
+    law = fit_law(observations, known)
     form = LawForm(
         format=format_name,
         shape=shape,

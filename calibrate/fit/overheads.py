@@ -50,6 +50,7 @@ PRIOR_KERNELS = {
     "pass_s": 20.0,
     "experts_layer_s": 15.0,
     "batch_layer_s": 10.0,
+    "unfused_layer_s": 8.0,
 }
 """Small kernels in a decoder layer, in a pass outside its layers, and in what some layers add."""
 PRIOR_BYTES = {"element_s": 40.0, "logit_s": 20.0}
@@ -65,6 +66,8 @@ PRIOR_HOST_S = {
     "submit_experts_layer_s": 4e-5,
     "build_batch_layer_s": 1e-5,
     "submit_batch_layer_s": 2e-5,
+    "build_unfused_layer_s": 5e-6,
+    "submit_unfused_layer_s": 1e-5,
     "build_norm_s": 2e-6,
     "submit_norm_s": 2e-6,
     "submit_library_attention_s": 5e-6,
@@ -80,10 +83,12 @@ ALWAYS = ("read_s", "submit_more_rows_layer_s")
 EXPERTS = ("experts_layer_s", "build_experts_layer_s", "submit_experts_layer_s")
 NORMS = ("build_norm_s", "submit_norm_s")
 SIDE_BY_SIDE = ("batch_layer_s", "build_batch_layer_s", "submit_batch_layer_s")
+SCORES = ("unfused_layer_s", "build_unfused_layer_s", "submit_unfused_layer_s")
 LIBRARY = ("submit_library_attention_s",)
 APART = (APART_REREAD,)
 """What is asked only where some measured pass has experts, norms, several sequences, or where the
-runtime hands attention to a library or tiles sequences apart."""
+runtime has no one kernel for attention of several rows, hands attention to a library or tiles
+sequences apart."""
 PASS_PROBES = ("layers", "host")
 PASS_SCATTER_LOG = 0.03
 RUN_SCATTER_LOG = 0.03
@@ -166,6 +171,7 @@ def unknown_names(passes: Sequence[Sample], machine: Machine) -> tuple[str, ...]
         NORMS: not kinds.isdisjoint((NORMED, MIXTURE)),
         SIDE_BY_SIDE: any(sample.number("sequences", 1) > 1 for sample in passes),
         APART: any(tiled_apart(sample, machine) for sample in passes),
+        SCORES: machine.vector_attention is not None and not machine.vector_attention.fused_beyond,
         LIBRARY: machine.library_attention is not None,
     }
     special = [name for names, is_there in present.items() if is_there for name in names]

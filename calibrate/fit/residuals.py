@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from calibrate.fit.laws import attention_observations, linear_observations
+from calibrate.fit.laws import attention_observations, linear_observations, was_unfused
 from calibrate.fit.observations import Observations
 from calibrate.fit.overheads import PASS_PROBES
 from calibrate.fit.pass_timings import format_name, probe_cost
@@ -59,13 +59,13 @@ def residuals(profile: Profile, samples: Sequence[Sample]) -> tuple[Residual, ..
                 groups[law].append(sample)
     for law, group in groups.items():
         found += _of_law(law, group, linear_observations(group, kernel_s, 0.0))
-    caches: dict[RowLaw, list[Sample]] = defaultdict(list)
+    caches: dict[bool, list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.probe == "attention":
-            of_batch = machine.batch_attention if sample.number("sequences", 1) > 1 else None
-            caches[of_batch or machine.attention].append(sample)
-    for law, group in caches.items():
-        seen = attention_observations(group, kernel_s, 0.0, machine.activation_bytes)
+            caches[was_unfused(sample, machine.vector_attention)].append(sample)
+    for unfused, group in caches.items():
+        law = (machine.unfused_attention if unfused else None) or machine.attention
+        seen = attention_observations(group, kernel_s, 0.0, machine.activation_bytes, unfused)
         found += _of_law(law, group, seen)
     formats = {name for name, _ in machine.laws}
     found += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from model.machine.profile import BATCH
+from model.machine.profile import UNFUSED
 
 LAW = re.compile(r"(?:(?P<format>[\w-]+)\.(?P<shape>\w+)|attention)\.(?P<row>\d+)\.(?P<rate>\w+)")
 SUBMISSION = re.compile(r"(?P<format>[\w-]+)\.submit_(?P<rows>one_row|more_rows)_s")
@@ -19,6 +19,7 @@ SINGLE = {
     "experts_layer_s": "what choosing experts adds to a layer that has them",
     "recurrent_layer_s": "what a recurrent mixer adds to a layer",
     "norm_s": "a norm beyond the two of a usual layer",
+    "unfused_layer_s": "what attention of several kernels adds to a layer",
     "batch_layer_s": "what a layer takes on top as soon as several sequences share the pass",
     "build_layer_s": "the processor builds the graph of a layer",
     "build_pass_s": "the processor builds the rest of a pass",
@@ -34,6 +35,8 @@ SINGLE = {
     "submit_norm_s": "the processor submits a norm beyond the two of a usual layer",
     "build_batch_layer_s": "the processor builds what a batch adds to a layer",
     "submit_batch_layer_s": "the processor submits what a batch adds to a layer",
+    "build_unfused_layer_s": "the processor builds attention of several kernels: what it adds",
+    "submit_unfused_layer_s": "the processor submits attention of several kernels: what it adds",
     "submit_library_attention_s": "the processor hands the attention of one row to a library",
     "apart_reread": "the share of the weights that a further sequence of a batch reads again",
     "sustained_share": "the share of its cold speed that remains after minutes of work",
@@ -64,8 +67,8 @@ def meaning(name: str) -> str:
         of = "attention over the cache"
         if law["format"]:
             of = f"{law['format']}, {SHAPES.get(law['shape'], law['shape'])}"
-        if law["format"] == BATCH:
-            of = "attention of a batch over its caches"
+        if law["format"] == UNFUSED:
+            of = "attention that is not one kernel, as of a batch"
         if law["format"] in FAMILIES:
             of = f"matrices in {FAMILIES[law['format']]}"
         row = int(law["row"])

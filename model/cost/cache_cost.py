@@ -7,8 +7,8 @@ things are not that kernel:
   head, so the query heads of a group each read the keys and values they share.
 * A latent cache is attended to directly by one row; several rows unfold it first, at the price of
   a product whose rows are the cached tokens (:class:`model.network.mixer.LatentAttention`).
-* A batch has a law of its own where it was measured: its mask is an array, which other kernels
-  take.
+* Where no one kernel attends (a batch, whose mask is an array; rows that MLX's CUDA kernel does
+  not take), the scores are a matrix in memory, and a law of their own prices it if measured.
 * Attention over a selection reads an indexer's keys, then what was chosen. Each of several rows
   chooses for itself and so is a pass over the cache of its own: mlx-vlm takes them one by one.
 * A cache grows by copying itself: mlx-lm allocates 256 tokens at a time, and every time the whole
@@ -115,28 +115,49 @@ def past_time(
         several = np.greater(rows, 1)
         read_bytes = np.where(several, unfolded.read_bytes, read_bytes)
         columns = np.where(several, unfolded.columns, columns)
-    if sequences > 1 and machine.batch_attention is not None and isinstance(mixer, Attention):
-        return machine.batch_attention.time(cache_product(mixer, context, width, sequences), rows)
-    cache = Product(read_bytes=sequences * read_bytes, depth=depth, columns=sequences * columns)
     group, head_dim = kernel_key(mixer)
+    unfused = isinstance(mixer, Attention) and machine.unfused(
+        rows=rows, sequences=sequences, query_heads_per_kv_head=group, head_dim=head_dim
+    )
     law = machine.attention_law(query_heads_per_kv_head=group, head_dim=head_dim)
-    return law.time(cache, rows)
+    cache = Product(read_bytes=sequences * read_bytes, depth=depth, columns=sequences * columns)
+    fused = law.time(cache, rows)
+    if machine.unfused_attention is None or not isinstance(mixer, Attention) or not np.any(unfused):
+        return fused
+    scores = scores_product(mixer, context, width, sequences)
+    return either(unfused, machine.unfused_attention.time(scores, rows), fused)
 
 
-def cache_product(
-    mixer: Attention, context: Quantity, element_bytes: float, sequences: int = 1
-) -> Product:
-    """The caches of grouped-query attention as the matrix of its law.
+def either(which: Quantity, one: ProductTime, other: ProductTime) -> ProductTime:
+    """One time where `which` is true and the other elsewhere."""
+    return ProductTime(
+        memory_s=np.where(which, one.memory_s, other.memory_s),
+        arithmetic_s=np.where(which, one.arithmetic_s, other.arithmetic_s),
+        total_s=np.where(which, one.total_s, other.total_s),
+    )
 
-    The context is its depth, and each head's query and value widths are its columns. Those of a
-    batch have a column for each query head: its mask is an array, and where no kernel takes one
-    the scores go through memory several times, so that what it costs beside reading is by the
-    score, however wide the heads are.
+
+def cache_product(mixer: Attention, context: Quantity, element_bytes: float) -> Product:
+    """The cache of grouped-query attention as the matrix of its law.
+
+    The context is its depth, and each head's query and value widths are its columns.
     """
     read_bytes, depth, columns = mixer.cache_read(context, element_bytes)
-    if sequences > 1:
-        columns = sequences * mixer.query_heads
-    return Product(read_bytes=sequences * read_bytes, depth=depth, columns=columns)
+    return Product(read_bytes=read_bytes, depth=depth, columns=columns)
+
+
+def scores_product(
+    mixer: Attention, context: Quantity, element_bytes: float, sequences: int
+) -> Product:
+    """The caches of all sequences where no one kernel attends: a column for each query head.
+
+    The scores go through memory several times, so that what it costs beside reading is by the
+    score, however wide the heads are.
+    """
+    read_bytes, depth, _ = mixer.cache_read(context, element_bytes)
+    return Product(
+        read_bytes=sequences * read_bytes, depth=depth, columns=sequences * mixer.query_heads
+    )
 
 
 def chosen_time(

@@ -32,7 +32,12 @@ from typing import final
 import numpy as np
 
 from model.cost.cache_cost import cache_times
-from model.cost.layer_extras import Extras, layer_extras, library_attention_s
+from model.cost.layer_extras import (
+    Extras,
+    layer_extras,
+    library_attention_s,
+    meets_new_shape,
+)
 from model.cost.moe import in_batch
 from model.cost.weight_cost import experts_times, siblings_time
 from model.machine.machine import Machine
@@ -116,9 +121,7 @@ def _forward_pass(
     of_batch = in_batch(checkpoint) if sequences > 1 else checkpoint
     bare = cacheless_pass(of_batch, machine, rows * sequences, head_rows * sequences, sequences)
     caches = cache_times(checkpoint, machine, rows=rows, context=context, sequences=sequences)
-    # Several sequences of one row each are no new shape for attention; several rows are.
-    several: Quantity = np.greater(rows, 1).astype(float)
-    reshape_s = new_shapes * machine.host.reshape_s * several
+    reshape_s = new_shapes * machine.host.reshape_s * meets_new_shape(checkpoint, machine, rows)
     submit_s = bare.submit_s + library_attention_s(
         checkpoint, machine, rows=rows, context=context, sequences=sequences
     )
@@ -189,7 +192,7 @@ def _cacheless_pass(
         if layer.experts is not None:
             products += experts_times(machine, layer.experts, formats, rows)
         weights += [(count, time) for time in products]
-        own = layer_extras(layer, architecture.hidden_size, machine, sequences)
+        own = layer_extras(layer, architecture.hidden_size, machine, rows, sequences)
         special = special.plus(own, count)
         # A mixer is one more kernel of its layer, whatever its cache costs; so is each unfolding.
         unfoldings = 0 if layer.unfolding is None else len(layer.unfolding.matrices)

@@ -1,6 +1,7 @@
 """What a layer costs beyond a plain one of attention and an MLP, on the device and on the host.
 
-That is for routed experts, a recurrence, further norms, and for sharing the pass in a batch.
+That is for routed experts, a recurrence, further norms, for sharing the pass in a batch, and for
+attention that no one kernel does.
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
+from model.cost.cache_cost import kernel_key
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
 from model.network.layer import Layer
@@ -36,12 +40,15 @@ class Extras:
         )
 
 
-def layer_extras(layer: Layer, hidden_size: int, machine: Machine, sequences: int) -> Extras:
+def layer_extras(
+    layer: Layer, hidden_size: int, machine: Machine, rows: Quantity, sequences: int
+) -> Extras:
     """What one layer costs beyond `layer_s`, `build_layer_s` and `submit_layer_s`."""
     device, host = machine.device, machine.host
     mixture = layer.experts is not None
     recurrent = is_recurrent(layer)
     batch = sequences > 1 and attends(layer)
+    unfused = 0.0 if batch else is_unfused(layer, machine, rows)
     norms = further_norms(layer, hidden_size)
     # On the device those of queries and keys run side by side with much else.
     all_norms = norms + (layer.head_norms if layer.mixer is not None else 0)
@@ -51,16 +58,19 @@ def layer_extras(layer: Layer, hidden_size: int, machine: Machine, sequences: in
             + recurrent * device.recurrent_layer_s
             + norms * device.norm_s
             + batch * device.batch_layer_s
+            + unfused * device.unfused_layer_s
         ),
         build_s=(
             mixture * host.build_experts_layer_s
             + all_norms * host.build_norm_s
             + batch * host.build_batch_layer_s
+            + unfused * host.build_unfused_layer_s
         ),
         submit_s=(
             mixture * host.submit_experts_layer_s
             + all_norms * host.submit_norm_s
             + batch * host.submit_batch_layer_s
+            + unfused * host.submit_unfused_layer_s
         ),
     )
 
@@ -73,6 +83,28 @@ def is_recurrent(layer: Layer) -> bool:
 def attends(layer: Layer) -> bool:
     """Whether the layer attends to a cache."""
     return layer.mixer is not None and not is_recurrent(layer)
+
+
+def is_unfused(layer: Layer, machine: Machine, rows: Quantity) -> Quantity:
+    """Whether rows of one sequence are attended with by no one kernel; broadcasts over rows."""
+    if layer.mixer is None or not attends(layer):
+        return False
+    group, head_dim = kernel_key(layer.mixer)
+    return machine.unfused(rows=rows, sequences=1, query_heads_per_kv_head=group, head_dim=head_dim)
+
+
+def meets_new_shape(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> Quantity:
+    """Whether a new context is a new shape to the runtime; broadcasts over rows.
+
+    It is for several rows of a sequence, except for those that MLX's own kernel attends with.
+    """
+    vector = machine.vector_attention
+    if vector is None or vector.fused_beyond:
+        return np.greater(rows, 1)
+    some: Quantity = np.zeros_like(rows, dtype=bool)
+    for layer, _, _ in checkpoint.layer_kinds:
+        some = np.logical_or(some, is_unfused(layer, machine, rows))
+    return some
 
 
 def further_norms(layer: Layer, hidden_size: int) -> int:

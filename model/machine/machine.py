@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from model.errors import InputError
-from model.machine.kernels.attention import LibraryAttention, VectorAttention
+from model.machine.kernels.attention import LibraryAttention, VectorAttention, is_unfused
 from model.machine.kernels.dispatch import Dispatch
 from model.machine.kernels.grouping import Grouping
 from model.machine.overheads import FREE, Device, Host, Submission
@@ -35,7 +35,7 @@ class Machine:
 
     `laws` are keyed by weight format (a name, or the family of kernels that serves it) and
     shape, `submissions` by weight format. `attention` is the law whose matrix is the cache, and
-    `batch_attention` that of several sequences side by side, where those have another kernel.
+    `unfused_attention` that where no one kernel attends (`unfused`).
     `activation_bytes` is the size of an activation and of an entry of the cache.
 
     What the runtime decides is known where its tables cover the machine: `dispatch` says from
@@ -58,7 +58,7 @@ class Machine:
     attention: RowLaw
     device: Device
     host: Host
-    batch_attention: RowLaw | None = None
+    unfused_attention: RowLaw | None = None
     dispatch: Dispatch | None = None
     vector_attention: VectorAttention | None = None
     library_attention: LibraryAttention | None = None
@@ -104,6 +104,18 @@ class Machine:
         """
         return _attention_law(self, query_heads_per_kv_head, head_dim)
 
+    def unfused(
+        self, *, rows: Quantity, sequences: int, query_heads_per_kv_head: int, head_dim: int
+    ) -> Quantity:
+        """Whether no one kernel attends; not where `unfused_attention` was not measured."""
+        return self.unfused_attention is not None and is_unfused(
+            self.vector_attention,
+            rows=rows,
+            sequences=sequences,
+            query_heads_per_kv_head=query_heads_per_kv_head,
+            head_dim=head_dim,
+        )
+
     def tiled_apart_from(self, weight_format: WeightFormat) -> int | None:
         """Rows of a batch from which its sequences are tiled apart; None where they share tiles."""
         return (
@@ -125,8 +137,8 @@ class Machine:
             self,
             laws={key: law.at_speed(share) for key, law in self.laws.items()},
             attention=self.attention.at_speed(share),
-            batch_attention=(
-                None if self.batch_attention is None else self.batch_attention.at_speed(share)
+            unfused_attention=(
+                None if self.unfused_attention is None else self.unfused_attention.at_speed(share)
             ),
             device=Device(**costs),
             sustained_share=None,
@@ -185,7 +197,7 @@ def _experts_law(machine: Machine, weight_format: WeightFormat, depth: int, colu
 @lru_cache(maxsize=1024)
 def _attention_law(machine: Machine, query_heads_per_kv_head: int, head_dim: int) -> RowLaw:
     vector, law = machine.vector_attention, machine.attention
-    if vector is None:
+    if vector is None or not vector.fused_beyond:
         return law
     many = law.regime_at(vector.most_rows + 1)
     if many.first_row == 1:

@@ -31,6 +31,8 @@ class Device:
       one waits for. 0 where a profile does not tell.
     * `batch_layer_s`: what a layer costs on top as soon as several sequences share the pass, for
       masks and for an attention that is not one kernel. 0 where a profile does not tell.
+    * `unfused_layer_s`: the same of a layer whose rows of one sequence no one kernel attends with
+      (`Machine.unfused`). 0 where a profile does not tell.
     """
 
     kernel_s: Quantity
@@ -43,6 +45,7 @@ class Device:
     recurrent_layer_s: Quantity = 0.0
     norm_s: Quantity = 0.0
     batch_layer_s: Quantity = 0.0
+    unfused_layer_s: Quantity = 0.0
 
 
 @final
@@ -55,16 +58,16 @@ class Host:
     of several rows costs before its first kernel when it meets a context it has not met before,
     as every round of a strategy does: MLX's CUDA back end has cuDNN plan attention anew for each
     shape of queries and keys (mlx 0.32, `cuda/scaled_dot_product_attention.cpp`); elsewhere it
-    is nothing.
+    is next to nothing.
 
     A loop that stays one pass ahead of its reader does not wait, but reading a token that is there
     already and letting go of what made it takes the host `read_s`.
 
     Some layers cost more than `build_layer_s` and `submit_layer_s`: one with routed experts, one
-    with norms beyond two (each), one of a pass that several sequences share, and, to submit, one
-    of several rows, and one whose single row a library attends with
-    (:mod:`model.machine.kernels.attention`). These, and `read_s`, are 0 where a profile does not
-    tell.
+    with norms beyond two (each), one of a pass that several sequences share, one with rows that no
+    one kernel attends with, and, to submit, one of several rows, and one whose single row a library
+    attends with (:mod:`model.machine.kernels.attention`). These, and `read_s`, are 0 where a
+    profile does not tell.
     """
 
     build_layer_s: Quantity
@@ -81,6 +84,8 @@ class Host:
     submit_norm_s: Quantity = 0.0
     build_batch_layer_s: Quantity = 0.0
     submit_batch_layer_s: Quantity = 0.0
+    build_unfused_layer_s: Quantity = 0.0
+    submit_unfused_layer_s: Quantity = 0.0
     submit_library_attention_s: Quantity = 0.0
 
 

@@ -5,12 +5,12 @@ it, the *constants* by name, each with value, standard error, unit, origin and d
 
     {"schema": 1, "name": ..., "laws": [{"format": "4bit", "shape": "wide", "overlap": 2.0,
      "rows_measured": 64, "regimes": [{"first_row": 1, "tile_rows": 1.0, ...}]}],
-     "attention": {...}, "batch_attention": null, "constants": {"kernel_s": {...},
+     "attention": {...}, "unfused_attention": null, "constants": {"kernel_s": {...},
      "4bit.wide.1.bandwidth_bytes_per_s": {...}}, "environment": {...}, "samples": [...]}
 
 A header may state `gpu`, from which the tables of MLX's kernels say what depends on the size of a
 matrix and what another release changes; without it a profile prices what it was measured with. It
-may state `several_rows_residual_log` too, which is 0 if left out, and `batch_attention`.
+may state `several_rows_residual_log` too, which is 0 if left out, and `unfused_attention`.
 A regime without a constant for its bandwidth (or rate) is not bound by it within what was
 measured. `tile_rows` null is one tile for any rows, `overlap` null is perfect overlap.
 """
@@ -55,7 +55,7 @@ class RegimeForm:
 class LawForm:
     """A row law without its rates.
 
-    Attention has no format, and no shape, or BATCH where several sequences stand side by side.
+    Attention has no format, and no shape, or UNFUSED where no one kernel attends.
     """
 
     format: str
@@ -115,14 +115,14 @@ class Header:
     residual_log: float
     laws: tuple[LawForm, ...]
     attention: LawForm
-    batch_attention: LawForm | None = None
+    unfused_attention: LawForm | None = None
     gpu: Gpu | None = None
     several_rows_residual_log: float = 0.0
 
     @property
     def all_laws(self) -> tuple[LawForm, ...]:
         """Every law that has constants."""
-        of_batch = () if self.batch_attention is None else (self.batch_attention,)
+        of_batch = () if self.unfused_attention is None else (self.unfused_attention,)
         return (*self.laws, self.attention, *of_batch)
 
 
@@ -138,6 +138,11 @@ class Profile:
     constants: Mapping[str, Constant]
     environment: Mapping[str, Any]
     samples: tuple[Mapping[str, Any], ...]
+
+    @property
+    def mlx_variables(self) -> dict[str, str]:
+        """The environment variables of MLX's process; those of published runs are not stated."""
+        return dict(self.environment.get("mlx_variables", ()))
 
     @cached_property
     def machine(self) -> Machine:
@@ -193,12 +198,14 @@ class Profile:
                 **{name: values[name] for name in HOST_CONSTANTS},
                 **{name: values[name] for name in HOST_LAYER_CONSTANTS if name in values},
             ),
-            batch_attention=(
-                None if header.batch_attention is None else header.batch_attention.assemble(values)
+            unfused_attention=(
+                None
+                if header.unfused_attention is None
+                else header.unfused_attention.assemble(values)
             ),
             dispatch=dispatch_of(header.device, header.runtime, header.gpu),
-            vector_attention=vector_attention(header.device, header.runtime),
-            library_attention=library_attention(header.device, header.runtime),
+            vector_attention=vector_attention(header.device, header.runtime, self.mlx_variables),
+            library_attention=library_attention(header.device, header.runtime, self.mlx_variables),
             grouping=grouping(header.device, header.runtime),
             sustained_share=values.get(SUSTAINED_SHARE),
             apart_reread=np.minimum(values.get(APART_REREAD, 1.0), 1.0),
@@ -221,7 +228,13 @@ HOST_CONSTANTS = (
     "sync_s",
     "reshape_s",
 )
-LAYER_CONSTANTS = ("experts_layer_s", "recurrent_layer_s", "norm_s", "batch_layer_s")
+LAYER_CONSTANTS = (
+    "experts_layer_s",
+    "recurrent_layer_s",
+    "norm_s",
+    "batch_layer_s",
+    "unfused_layer_s",
+)
 """What some kinds of layers cost the device on top; a profile may leave them out."""
 HOST_LAYER_CONSTANTS = (
     "read_s",
@@ -232,10 +245,12 @@ HOST_LAYER_CONSTANTS = (
     "submit_norm_s",
     "build_batch_layer_s",
     "submit_batch_layer_s",
+    "build_unfused_layer_s",
+    "submit_unfused_layer_s",
     "submit_library_attention_s",
 )
 """What reading a token, and some kinds of layers, cost the host on top; they may be left out."""
-BATCH = "batch"
+UNFUSED = "unfused"
 APART_REREAD = "apart_reread"
 """What a further sequence of a batch reads again (`Machine.apart_reread`); may be left out."""
 ONE_ROW, MORE_ROWS = "submit_one_row_s", "submit_more_rows_s"

@@ -83,17 +83,28 @@ def test_every_link_of_a_chain_depends_on_the_one_before() -> None:
     assert not np.allclose(outcome(chains[0], 20), outcome(chains[1], 20))
 
 
-@pytest.mark.parametrize("rows", [1, 3])
-def test_attention_is_causal_over_the_cache(rows: int) -> None:
+@pytest.mark.parametrize(("rows", "contexts"), [(1, 1), (3, 1), (3, 8)])
+def test_attention_is_causal_over_the_cache(rows: int, contexts: int) -> None:
+    """Of contexts that are gone round the first is half their number below that of the caches."""
     caches = kernels.Caches(kv_heads=2, head_dim=64, context=300)
-    chain = kernels.attention_chain(caches, query_heads=4, head_dim=64, rows=rows)
-    keys, values = (numbers(part)[0].repeat(2, 0) for part in caches.slices[0])
-    assert keys.shape == (4, 300, 64)
+    first = 300 - contexts // 2
+    chain = kernels.attention_chain(
+        caches, query_heads=4, head_dim=64, rows=rows, contexts=contexts
+    )
+    keys, values = (numbers(part)[0, :, :first].repeat(2, 0) for part in caches.buffers[0])
     scores = numbers(chain.start)[0] @ keys.transpose(0, 2, 1) / 8
-    hidden = np.triu(np.ones((rows, 300), dtype=bool), k=300 - rows + 1)
+    hidden = np.triu(np.ones((rows, first), dtype=bool), k=first - rows + 1)
     weights = np.exp(np.where(hidden, -np.inf, scores))
     expected = weights / weights.sum(-1, keepdims=True) @ values
     np.testing.assert_allclose(outcome(chain, 1)[0], expected, atol=2e-5)
+
+
+def test_contexts_are_gone_round() -> None:
+    caches = kernels.Caches(kv_heads=1, head_dim=64, context=300, sequences=2)
+    chain = kernels.attention_chain(caches, query_heads=2, head_dim=64, rows=1, contexts=8)
+    first, *others = (numbers(chain.step(chain.start, turn)) for turn in range(8))
+    assert all(not np.array_equal(first, each) for each in others)
+    assert [*caches.turned(8)] == [*range(296, 304)]
 
 
 PACE = Pace(repetition_s=0.0, repeats=5, most_repeats=9, check_tries=1, limit_s=2.0)

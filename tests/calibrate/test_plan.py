@@ -105,18 +105,18 @@ class TestEveryPlan:
         submits = [each for each in of_kind(planned, "host") if each.text("mode") == "submit"]
         depths = {each.number("layers") for each in submits}
         assert len(depths) >= 2
-        assert submitted == set(product(planned.formats, depths, (1, SEVERAL_ROWS)))
+        assert submitted == set(product(planned.formats, depths, (1, *SEVERAL_ROWS)))
 
     def test_a_new_context_is_met_by_one_row_and_by_several(self, planned: Plan) -> None:
         """Beside passes that meet the same one again, of the same network; and of other heads."""
         hosts = of_kind(planned, "host")
         growing = [each for each in hosts if each.text("mode") == "growing"]
-        assert [each.number("rows") for each in growing[:2]] == [1, SEVERAL_ROWS]
-        assert all(each.number("rows") == SEVERAL_ROWS for each in growing[2:])
+        assert [each.number("rows") for each in growing[:3]] == [1, *SEVERAL_ROWS]
+        assert all(each.number("rows") == SEVERAL_ROWS[-1] for each in growing[3:])
         names = ("query_heads", "kv_heads", "head_dim")
-        heads = {tuple(map(each.number, names)) for each in growing[1:]}
-        assert len(heads) == len(growing) - 1
-        [material] = {each.material for each in growing[:2]}
+        heads = {tuple(map(each.number, names)) for each in growing[2:]}
+        assert len(heads) == len(growing) - 2
+        [material] = {each.material for each in growing[:3]}
         beside = {each.text("mode") for each in hosts if each.material == material}
         assert beside >= {"build", "submit", "awaited"}
 

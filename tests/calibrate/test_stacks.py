@@ -52,7 +52,7 @@ def passes(network: Recording, rows: int) -> stacks.Passes:
     return stacks.Passes(network, format_name="4bit-s32", rows=rows, context=CONTEXT)
 
 
-@pytest.mark.parametrize("rows", [1, SEVERAL_ROWS])
+@pytest.mark.parametrize("rows", [1, SEVERAL_ROWS[0]])
 def test_each_pass_meets_the_context_that_the_last_one_left(network: Recording, rows: int) -> None:
     loop = stacks.Loop(passes(network, rows), "growing")
     for units in (1, 3, 2):
@@ -61,7 +61,7 @@ def test_each_pass_meets_the_context_that_the_last_one_left(network: Recording, 
 
 
 def test_awaited_passes_meet_the_same_context_again(network: Recording) -> None:
-    loop = stacks.Loop(passes(network, SEVERAL_ROWS), "awaited")
+    loop = stacks.Loop(passes(network, SEVERAL_ROWS[0]), "awaited")
     for units in (1, 3):
         loop.prepare(units)()
     assert network.contexts == [CONTEXT] * 4
@@ -71,7 +71,7 @@ def test_a_context_that_has_grown_enough_starts_again(
     network: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stacks, "MOST_GROWTH", 5)
-    loop = stacks.Loop(passes(network, SEVERAL_ROWS), "growing")
+    loop = stacks.Loop(passes(network, SEVERAL_ROWS[0]), "growing")
     for _ in range(5):
         loop.prepare(1)()
     assert network.contexts == [20, 22, 24, 20, 22]
@@ -79,13 +79,13 @@ def test_a_context_that_has_grown_enough_starts_again(
 
 def test_by_then_every_plan_of_the_first_contexts_is_forgotten() -> None:
     """Passes start again once they are beyond the limit, so the one that exceeds it counts."""
-    assert stacks.MOST_GROWTH // SEVERAL_ROWS + 1 > PLANS_KEPT
+    assert stacks.MOST_GROWTH // SEVERAL_ROWS[0] + 1 > PLANS_KEPT
 
 
 def host_probe(mode: str, layers: int = 2) -> Probe:
     settings = {**NARROW, "layers": layers, "format": "4bit-s32"}
     material = f"network of {layers}"
-    settings |= {"rows": SEVERAL_ROWS, "context": CONTEXT, "mode": mode}
+    settings |= {"rows": SEVERAL_ROWS[0], "context": CONTEXT, "mode": mode}
     return Probe(
         probe="host",
         settings=tuple(settings.items()),

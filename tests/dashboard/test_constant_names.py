@@ -29,9 +29,10 @@ def test_every_constant_that_a_profile_may_have_is_named_once() -> None:
     assert len(set(SINGLE.values())) == len(SINGLE)
 
 
-def test_attention_of_a_batch_is_told_from_that_of_one_sequence() -> None:
-    alone, batch = (meaning(f"{prefix}attention.1.flops_per_s") for prefix in ("", "batch."))
-    assert alone == "how fast it computes: attention over the cache, the kernel for few rows"
-    assert batch == (
-        "how fast it computes: attention of a batch over its caches, the kernel for few rows"
+def test_attention_of_several_kernels_is_told_from_that_of_one() -> None:
+    fused, other = (meaning(f"{prefix}attention.1.flops_per_s") for prefix in ("", "unfused."))
+    assert fused == "how fast it computes: attention over the cache, the kernel for few rows"
+    assert other == (
+        "how fast it computes: attention that is not one kernel, as of a batch, "
+        "the kernel for few rows"
     )

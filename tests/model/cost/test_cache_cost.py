@@ -193,6 +193,28 @@ class TestKernels:
             assert last == pytest.approx(last_row * one)
             assert following == pytest.approx(one)
 
+    def test_rows_that_no_kernel_takes_are_priced_by_the_score(self) -> None:
+        """4 rows of 8 heads at 1,000 tokens are 32,000 scores, however wide the heads are."""
+        by_score = Regime(
+            first_row=1,
+            tile_rows=1.0,
+            pads=False,
+            bandwidth_bytes_per_s=float("inf"),
+            flops_per_s=2e9,
+            reread=1.0,
+        )
+        law = RowLaw(overlap=float("inf"), rows_measured=16, regimes=(by_score,))
+        rule = VectorAttention(most_rows=3, head_dims=(64, 128), fused_beyond=False)
+        here = replace(READING, unfused_attention=law, vector_attention=rule)
+        for head_dim in (64, 128):
+            heads = Attention(query_heads=8, kv_heads=2, head_dim=head_dim)
+            checkpoint = network(block(heads))
+            fused = kv_s(checkpoint, READING, context=1000, rows=3)
+            asked = np.array([3, 4, 8])
+            [(count, time)] = cache_times(checkpoint, here, rows=asked, context=1000)
+            assert count == 1
+            assert np.asarray(time.total_s).tolist() == pytest.approx([fused, 32e-6, 64e-6])
+
 
 class TestGrowth:
     """Copying a cache to make room, spread over the 256 tokens that the room is for."""

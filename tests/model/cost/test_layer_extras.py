@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from model.cost.layer_extras import layer_extras, library_attention_s
-from model.machine.kernels.attention import LibraryAttention
+from model.cost.layer_extras import layer_extras, library_attention_s, meets_new_shape
+from model.machine.kernels.attention import LibraryAttention, VectorAttention
 from model.network.target import load_target
 from tests.model.machines import HOST, NO_DEVICE, flat_law, machine
 
@@ -41,20 +42,20 @@ COSTLY = machine(
 def test_the_host_builds_and_submits_every_further_norm(name: str, norms: int) -> None:
     architecture = load_target(name, "4bit").architecture
     attending = [each for each in architecture.layers if each.head_norms] or architecture.layers
-    extras = layer_extras(attending[0], architecture.hidden_size, COSTLY, 1)
+    extras = layer_extras(attending[0], architecture.hidden_size, COSTLY, 1, 1)
     assert float(extras.build_s) == pytest.approx(norms * 1e-6)
 
 
 def test_a_layer_whose_attention_is_skipped_has_no_norms_of_queries_and_keys() -> None:
     architecture = load_target("qwen3-4b", "4bit").architecture
     skipped = replace(architecture.layers[0], mixer=None, mixer_siblings=())
-    assert layer_extras(skipped, architecture.hidden_size, COSTLY, 1).build_s == 0.0
+    assert layer_extras(skipped, architecture.hidden_size, COSTLY, 1, 1).build_s == 0.0
 
 
 def test_experts_and_a_batch_add_up() -> None:
     architecture = load_target("qwen3-30b-a3b", "4bit").architecture
     alone, batch = (
-        layer_extras(architecture.layers[0], architecture.hidden_size, COSTLY, sequences)
+        layer_extras(architecture.layers[0], architecture.hidden_size, COSTLY, 1, sequences)
         for sequences in (1, 4)
     )
     assert float(alone.submit_s) == pytest.approx(7e-6 + 2 * 2e-6)
@@ -64,9 +65,38 @@ def test_experts_and_a_batch_add_up() -> None:
 
 def test_a_library_serves_one_row_of_a_long_context_in_every_layer() -> None:
     target = load_target("llama-3.1-8b", "4bit")
-    served = replace(COSTLY, library_attention=LibraryAttention(one_row_from_context=256))
+    served = replace(
+        COSTLY, library_attention=LibraryAttention(one_row_from_context=256, switch="CUDNN")
+    )
     asked = {(1, 128): 0.0, (1, 4096): 32e-5, (2, 4096): 0.0}
     for (rows, context), seconds in asked.items():
         found = library_attention_s(target, served, rows=rows, context=context, sequences=1)
         assert float(found) == pytest.approx(seconds)
     assert library_attention_s(target, COSTLY, rows=1, context=4096, sequences=1) == 0.0
+
+
+class TestUnfused:
+    """Rows that MLX's CUDA kernel does not take, where no library takes them either."""
+
+    HERE = replace(
+        COSTLY,
+        unfused_attention=COSTLY.attention,
+        vector_attention=VectorAttention(most_rows=3, head_dims=(128,), fused_beyond=False),
+        device=replace(COSTLY.device, unfused_layer_s=5e-6),
+        host=replace(COSTLY.host, build_unfused_layer_s=6e-6, submit_unfused_layer_s=8e-6),
+    )
+
+    def test_they_cost_every_layer_that_attends(self) -> None:
+        layer = load_target("llama-3.1-8b", "4bit").architecture.layers[0]
+        found = layer_extras(layer, 4096, self.HERE, np.array([1, 3, 4, 100]), 1)
+        assert np.asarray(found.device_s).tolist() == [0.0, 0.0, 5e-6, 5e-6]
+        assert np.asarray(found.build_s).tolist() == [0.0, 0.0, 6e-6, 6e-6]
+        assert np.asarray(found.submit_s).tolist() == [0.0, 0.0, 8e-6, 8e-6]
+        skipped = replace(layer, mixer=None, mixer_siblings=())
+        assert layer_extras(skipped, 4096, self.HERE, 4, 1).device_s == 0.0
+
+    def test_they_alone_meet_new_shapes(self) -> None:
+        target = load_target("llama-3.1-8b", "4bit")
+        rows = np.array([1, 2, 3, 4])
+        assert np.asarray(meets_new_shape(target, self.HERE, rows)).tolist() == [0, 0, 0, 1]
+        assert np.asarray(meets_new_shape(target, COSTLY, rows)).tolist() == [0, 1, 1, 1]

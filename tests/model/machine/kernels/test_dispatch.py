@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import pytest
 
 from model.catalog import kernel_data
-from model.machine.kernels.attention import vector_attention
+from model.machine.kernels.attention import is_unfused, library_attention, vector_attention
 from model.machine.kernels.dispatch import Dispatch, dispatch_of
 from model.machine.kernels.gpu import Gpu
 from model.machine.kernels.grouping import grouping
@@ -177,7 +177,7 @@ class TestAttention:
         ("heads", "last_row"), [(1, 8), (4, 8), (5, 6), (8, 4), (16, 2), (32, 1), (33, 0)]
     )
     def test_rows_times_query_heads_are_at_most_32(self, heads: int, last_row: int) -> None:
-        vector = vector_attention("metal", "mlx-0.32")
+        vector = vector_attention("metal", "mlx-0.32", {})
         assert vector is not None
         assert vector.last_row(query_heads_per_kv_head=heads, head_dim=128) == last_row
 
@@ -191,13 +191,38 @@ class TestAttention:
         ],
     )
     def test_head_sizes(self, runtime: str, head_dim: int, last_row: int) -> None:
-        vector = vector_attention("metal", runtime)
+        vector = vector_attention("metal", runtime, {})
         assert vector is not None
         assert vector.last_row(query_heads_per_kv_head=4, head_dim=head_dim) == last_row
 
     @pytest.mark.parametrize("back_end", ["cuda", "cpu", "vulkan"])
     def test_other_back_ends_have_no_such_rule(self, back_end: str) -> None:
-        assert vector_attention(back_end, "mlx-0.32") is None
+        assert vector_attention(back_end, "mlx-0.32", {}) is None
+
+    def test_cuda_has_its_own_kernel_only_where_cudnn_is_turned_off(self) -> None:
+        off = {"MLX_CUDA_USE_CUDNN_SDPA": "0"}
+        assert library_attention("cuda", "mlx-0.32.4", {}) is not None
+        assert vector_attention("cuda", "mlx-0.32.4", {}) is None
+        assert library_attention("cuda", "mlx-0.32.4", off) is None
+        vector = vector_attention("cuda", "mlx-0.32.4", off)
+        assert vector is not None
+        assert vector.last_row(query_heads_per_kv_head=16, head_dim=128) == 3
+        assert vector.last_row(query_heads_per_kv_head=1, head_dim=256) == 0
+        assert not vector.fused_beyond
+
+    @pytest.mark.parametrize(
+        ("rows", "sequences", "unfused"),
+        [(3, 1, False), (4, 1, True), (1, 2, True)],
+    )
+    def test_rows_that_no_kernel_takes_and_batches_are_unfused(
+        self, rows: int, sequences: int, unfused: bool
+    ) -> None:
+        off = {"MLX_CUDA_USE_CUDNN_SDPA": "0"}
+        vector = vector_attention("cuda", "mlx-0.32.4", off)
+        asked = {"query_heads_per_kv_head": 4, "head_dim": 128}
+        assert is_unfused(vector, rows=rows, sequences=sequences, **asked) == unfused
+        metal = vector_attention("metal", "mlx-0.32.4", {})
+        assert is_unfused(metal, rows=rows, sequences=sequences, **asked) == (sequences > 1)
 
 
 class TestGrouping:
