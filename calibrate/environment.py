@@ -34,6 +34,8 @@ class Environment:
         recommended_working_set_bytes: Metal's limit, beyond which speed collapses; None elsewhere.
         mlx_variables: The `MLX_` environment variables that were set, sorted by name.
         gpu_cores: Cores of an Apple GPU, which MLX does not tell; None elsewhere.
+        processors: Those of the host that the process may use; 0 in older records, which do not
+            state it.
     """
 
     device: str
@@ -47,6 +49,7 @@ class Environment:
     mlx_lm: str
     mlx_variables: tuple[tuple[str, str], ...]
     gpu_cores: int | None = None
+    processors: int = 0
 
     @property
     def runtime(self) -> str:
@@ -89,7 +92,15 @@ def read_environment() -> Environment:
         mlx_lm=version("mlx-lm"),
         mlx_variables=tuple(sorted(i for i in os.environ.items() if i[0].startswith("MLX_"))),
         gpu_cores=_gpu_cores() if device == "metal" else None,
+        processors=usable_processors(),
     )
+
+
+def usable_processors() -> int:
+    """Processors that this process may use; all of the computer where no system says which."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 0
 
 
 def free_bytes() -> int:

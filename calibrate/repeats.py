@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import nlargest
 from typing import TypeAlias
 
 from calibrate.environment import Environment
@@ -29,6 +30,18 @@ def fastest(runs: Iterable[Run]) -> list[Run]:
         if run.tokens_per_s > found.tokens_per_s:
             best[key_of(run)] = run
     return list(best.values())
+
+
+def apart(runs: Iterable[Run]) -> float:
+    """By how much the typical rounds of the two fastest differ, over the shorter one.
+
+    Raises:
+        ValueError: there is one run alone.
+    """
+    one, other = (
+        run.typical_round_s for run in nlargest(2, runs, key=lambda run: run.tokens_per_s)
+    )
+    return abs(one - other) / min(one, other)
 
 
 def key_of(run: Run) -> Key:

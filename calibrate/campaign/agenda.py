@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, final
 
-from calibrate.campaign.plan import PlannedRun
+from calibrate.campaign.plan import SURELY_MADE, PlannedRun
 from calibrate.environment import Environment
+from calibrate.repeats import apart
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 
@@ -25,22 +26,52 @@ def recorded_key(run: Run) -> Key:
     return run.target, run.target_format, run.context_tokens, run.settings
 
 
-def remaining(
-    planned: Sequence[PlannedRun], finished: Iterable[Run], environment: Environment
-) -> list[PlannedRun]:
-    """The planned runs that no record of this environment stands for, in their order.
+@final
+class Agenda:
+    """The planned runs in their order, beside the records of this environment.
 
-    Each record stands for one run, so repeats are made as often as they are planned.
+    Each record stands for one run, so repeats are made as often as they are planned, less those
+    that are of no use because earlier makes agree. It is told of every further record.
     """
-    done = Counter(recorded_key(run) for run in finished if run.environment == environment)
-    left: list[PlannedRun] = []
-    for run in planned:
-        key = planned_key(run)
-        if done[key]:
-            done[key] -= 1
-        else:
-            left.append(run)
-    return left
+
+    def __init__(
+        self, planned: Sequence[PlannedRun], finished: Iterable[Run], environment: Environment
+    ) -> None:
+        self._makes: dict[Key, list[Run]] = defaultdict(list)
+        self.left: list[PlannedRun] = []
+        """What is neither recorded nor of no use, as far as the records tell."""
+        self.needless = 0
+        """Planned runs that were left out as of no use."""
+        recorded: dict[Key, deque[Run]] = defaultdict(deque)
+        for run in finished:
+            if run.environment == environment:
+                recorded[recorded_key(run)].append(run)
+        for run in planned:
+            key = planned_key(run)
+            if self.leave_out(run) is not None:
+                continue
+            if recorded[key]:
+                self._makes[key].append(recorded[key].popleft())
+            else:
+                self.left.append(run)
+
+    def add(self, run: Run) -> None:
+        """A run was made."""
+        self._makes[recorded_key(run)].append(run)
+
+    def leave_out(self, run: PlannedRun) -> float | None:
+        """Leave the run out if one more make is of no use: how near the two fastest are, or None.
+
+        Asked when the run is reached, for the makes so far decide.
+        """
+        makes = self._makes[planned_key(run)]
+        if not run.agreement or min(run.made_before, len(makes)) < SURELY_MADE:
+            return None
+        found = apart(makes)
+        if found > run.agreement:
+            return None
+        self.needless += 1
+        return found
 
 
 def drifts(runs: Iterable[Run]) -> list[tuple[str, float]]:

@@ -14,7 +14,8 @@ network of a stage is decoded plainly and by every arm at every context,
     tokens = 96        # at most, in each run (default: 64)
     limit_s = 2.0      # of each run's steady rounds; 0 for no limit (the default)
     weights = "random" # or "real", or "auto" (default: random)
-    repeats = 1        # how often each run is made (default: 1)
+    repeats = 4        # how often each run is made, at most (default: 1)
+    agreement = 0.05   # enough once its two fastest makes agree within this (default: 0, never)
 
     [[stages.arms]]
     strategy = "speculative"   # awaited, speculative, layer-skip, prompt-lookup, batch, canvas
@@ -24,8 +25,11 @@ network of a stage is decoded plainly and by every arm at every context,
     acceptances = [0.6]        # forced; without it the target decides
     # skips = [0.25]  ngrams = [3]  batches = [4, 16]  canvases = [32]
 
-Stages are run in the order of the file, so the most telling ones come first. The format of a
-folder with real weights is the one that they are stored in.
+Stages are run in the order of the file, so the most telling ones come first. With an agreement
+every run is made twice in each stage, and then again only until the typical rounds of its two
+fastest makes, of whatever stage or process, differ by no more than that share of the shorter; the
+run that ends a network is always made. The format of a folder with real weights is the one that
+they are stored in.
 """
 
 from __future__ import annotations
@@ -48,6 +52,8 @@ from model.typed_json import record_from_json
 
 LARGEST_BYTES = 1_000_000
 MOST_RUNS = 100_000
+SURELY_MADE = 2
+"""Makes of a run before any can agree."""
 SAME = "same"
 PLAIN = Settings(strategy="plain")
 
@@ -81,6 +87,7 @@ class Stage:
     limit_s: float = 0.0
     weights: str = "random"
     repeats: int = 1
+    agreement: float = 0.0
 
 
 @final
@@ -96,7 +103,12 @@ class GridPlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRun:
-    """One run: what is decoded, where from, by which settings, and for how long."""
+    """One run: what is decoded, where from, by which settings, and for how long.
+
+    Attributes:
+        made_before: How often its stage has planned it already; 0 of the run that ends a network.
+        agreement: How near its two fastest makes are when one more is of no use; 0 for never.
+    """
 
     target: str
     format_name: str
@@ -105,6 +117,8 @@ class PlannedRun:
     settings: Settings
     tokens: int
     limit_s: float
+    made_before: int = 0
+    agreement: float = 0.0
 
     @property
     def network(self) -> tuple[str, str, str]:
@@ -182,10 +196,15 @@ def check_stage(stage: Stage, where: str) -> None:
         (stage.tokens >= 3, "tokens", "give 3 or more"),
         (stage.limit_s >= 0.0, "limit_s", "give 0 for no limit, or seconds"),
         (1 <= stage.repeats <= 100, "repeats", "give 1 to 100"),
+        (0.0 <= stage.agreement < 1.0, "agreement", "give 0 for all repeats, or a share below 1"),
     )
     for holds, name, right in rules:
         if not holds:
             raise InputError(f"{where}: {name}", "is out of range", right)
+    if stage.agreement and stage.repeats <= SURELY_MADE:
+        wrong = f"changes nothing where repeats are {stage.repeats}"
+        right = f"plan {SURELY_MADE + 1} repeats or more, or leave it out"
+        raise InputError(f"{where}: agreement {stage.agreement:g}", wrong, right)
 
 
 def planned_runs(plan: GridPlan) -> tuple[PlannedRun, ...]:
@@ -225,6 +244,8 @@ def network_runs(stage: Stage, target: str, format_name: str, seed: int) -> list
                 settings=each,
                 tokens=max(stage.tokens, each.draft_length + 2),
                 limit_s=stage.limit_s,
+                made_before=repeat,
+                agreement=stage.agreement,
             )
             for each in (settings if repeat % 2 == 0 else settings[::-1])
         ]

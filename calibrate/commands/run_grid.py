@@ -10,9 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from calibrate.campaign.agenda import drifts, planned_key, recorded_key, remaining
+from calibrate.campaign.agenda import Agenda, drifts, planned_key, recorded_key
 from calibrate.campaign.conduct import Conductor
-from calibrate.campaign.plan import PlannedRun, planned_runs, read_plan, shipped_plans
+from calibrate.campaign.plan import (
+    SURELY_MADE,
+    PlannedRun,
+    planned_runs,
+    read_plan,
+    shipped_plans,
+)
 from calibrate.environment import read_environment
 from calibrate.progress import Progress, progress_on
 from calibrate.run_file import append_run, appendable_runs, read_runs
@@ -45,17 +51,16 @@ def execute(options: argparse.Namespace) -> int:
     limit_s = stop_after(options)
     output = Path(options.output)
     planned = planned_runs(read_plan(options.target))
-    before = appendable_runs(output)
-    left = remaining(planned, before, read_environment())
+    agenda = Agenda(planned, appendable_runs(output), read_environment())
     progress = progress_on(sys.stderr)
-    refused = conduct(left, output, Conductor(progress.say).run, progress, limit_s=limit_s)
+    refused = conduct(agenda, output, Conductor(progress.say).run, progress, limit_s=limit_s)
     wanted = {planned_key(run) for run in planned}
     made = read_runs(output) if output.exists() else ()
     runs = [run for run in made if recorded_key(run) in wanted]
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
         return 0
-    print(report(runs, len(planned), refused, output))
+    print(report(runs, len(planned), agenda.needless, refused, output))
     return 0
 
 
@@ -84,7 +89,7 @@ def stop_after(options: argparse.Namespace) -> float | None:
 
 
 def conduct(
-    left: Sequence[PlannedRun],
+    agenda: Agenda,
     output: Path,
     make: Callable[[PlannedRun], Run],
     progress: Progress,
@@ -94,17 +99,22 @@ def conduct(
 ) -> int:
     """Make the runs, each on the disk before the next begins; the number that was refused.
 
-    A run that cannot be made is said and passed over.
+    A run that cannot be made is said and passed over, and so is one whose makes agree already.
 
     Raises:
         InputError: the output cannot be written.
     """
     end_s = None if limit_s is None else clock() + limit_s
     refused = 0
-    expected = [OVERHEAD_S + (run.limit_s or GUESSED_RUN_S) for run in left]
-    progress.start(sum(expected), f"{len(left)} runs to do, about {sum(expected) / 60:.0f} min")
+    left = agenda.left
+    progress.start(sum(map(expected_s, left)), beginning(left))
     try:
-        for number, (planned, expected_s) in enumerate(zip(left, expected, strict=True), start=1):
+        for number, planned in enumerate(left, start=1):
+            at = f"[{number}/{len(left)}] {planned.text}"
+            if (apart := agenda.leave_out(planned)) is not None:
+                progress.say(f"{at}: left out, its two fastest agree within {apart:.1%}")
+                progress.advance(expected_s(planned), planned.text)
+                continue
             if end_s is not None and clock() >= end_s:
                 progress.say(f"time is up: {len(left) - number + 1} runs are left")
                 break
@@ -112,12 +122,12 @@ def conduct(
                 run = make(planned)
             except (InputError, RuntimeError, MemoryError) as error:
                 refused += 1
-                progress.say(f"[{number}/{len(left)}] {planned.text}: {first_line(error)}")
+                progress.say(f"{at}: {first_line(error)}")
             else:
                 append_run(output, run)
-                said = f"[{number}/{len(left)}] {planned.text}: {run.tokens_per_s:.2f} tok/s"
-                progress.say(said)
-            progress.advance(expected_s, planned.text)
+                agenda.add(run)
+                progress.say(f"{at}: {run.tokens_per_s:.2f} tok/s")
+            progress.advance(expected_s(planned), planned.text)
     except KeyboardInterrupt:
         progress.say(f"interrupted; {output} holds every finished run, and the command goes on")
         raise
@@ -126,14 +136,27 @@ def conduct(
     return refused
 
 
+def expected_s(run: PlannedRun) -> float:
+    """What a run is expected to last, for the progress."""
+    return OVERHEAD_S + (run.limit_s or GUESSED_RUN_S)
+
+
+def beginning(left: Sequence[PlannedRun]) -> str:
+    """How many runs there are to do and how long that takes, at most where makes may agree."""
+    may_agree = any(run.agreement and run.made_before >= SURELY_MADE for run in left)
+    minutes = sum(map(expected_s, left)) / 60
+    return f"{'up to ' if may_agree else ''}{len(left)} runs to do, about {minutes:.0f} min"
+
+
 def first_line(error: BaseException) -> str:
     """An error in a line."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def report(runs: Sequence[Run], planned: int, refused: int, output: Path) -> str:
+def report(runs: Sequence[Run], planned: int, needless: int, refused: int, output: Path) -> str:
     """How much was done, how far the device drifted, and what comes next."""
-    lines = [f"{len(runs)} of {planned} runs are in {output}, {refused} could not be made"]
+    done = f"{len(runs)} of {planned - needless} runs are in {output}, {refused} could not be made"
+    lines = [f"{done}; {needless} left out, for their repeats agree" if needless else done]
     same = [run.matches_plain for run in runs if run.matches_plain is not None]
     if same:
         lines.append(f"{sum(same)} of {len(same)} greedy outputs equal plain decoding's")

@@ -21,6 +21,7 @@ from calibrate.commands.validation_output import (
     scores_text,
 )
 from calibrate.comparison import compare_runs, summarise
+from calibrate.environment import Environment
 from calibrate.fit.published.profiles import fit_published, scaled_profile
 from calibrate.progress import token_bar
 from calibrate.published.evidence import shipped_runs
@@ -64,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help=f"only runs with this {', '.join(FILTERS)}; may be repeated (published runs only)",
     )
+    parser.add_argument(
+        "--any-machine",
+        action="store_true",
+        help="compare records of `tokroof run` with a machine of another chip all the same",
+    )
     shared.add_machine(parser)
 
 
@@ -73,9 +79,11 @@ def execute(options: argparse.Namespace) -> int:
         right = "leave one of them out"
         raise InputError("--held-out", "fits its own machines, and --machine names one", right)
     if options.runs is None:
+        check_published(options)
         return validate_published(shipped_runs(), options)
     path = Path(options.runs)
     if is_published(path):
+        check_published(options)
         return validate_published(each_run(path), options)
     for flag, value in (("--held-out", options.held_out), ("--where", options.where)):
         if value is not None:
@@ -83,6 +91,17 @@ def execute(options: argparse.Namespace) -> int:
             right = "give published runs"
             raise InputError(f"{flag} {shown}", "is not for records of one machine", right)
     return validate_own(path, options)
+
+
+def check_published(options: argparse.Namespace) -> None:
+    """Refuse what published runs do not need.
+
+    Raises:
+        InputError: such an option.
+    """
+    if options.any_machine:
+        right = "leave it out; --machine alone takes one for all runs"
+        raise InputError("--any-machine", "is for records of `tokroof run`", right)
 
 
 def is_published(path: Path) -> bool:
@@ -168,6 +187,8 @@ def validate_own(path: Path, options: argparse.Namespace) -> int:
     if not comparisons:
         wrong = "holds no run that can be predicted"
         raise InputError(options.runs, wrong, "record some by `tokroof run`")
+    if not options.any_machine:
+        check_chips(options.runs, runs, choice.profile.header)
     if options.json:
         print(json.dumps(comparisons_json(comparisons), indent=2))
         return 0
@@ -178,6 +199,31 @@ def validate_own(path: Path, options: argparse.Namespace) -> int:
     print()
     print(groups_text(summarise(comparisons)))
     return 0
+
+
+def check_chips(name: str, runs: Sequence[Run], header: Header) -> None:
+    """Refuse runs of another chip or back end: their errors would say nothing of the machine.
+
+    Raises:
+        InputError: there are some.
+    """
+    for here in dict.fromkeys(run.environment for run in runs):
+        if not is_of(here, header):
+            cores = f", {here.gpu_cores}-core GPU" if here.gpu_cores else ""
+            raise InputError(
+                f"{name}: runs on {here.chip}{cores} ({here.device})",
+                f"are not of {header.name}, which is {header.chip} ({header.device})",
+                "give the --machine they were made on, or add --any-machine to compare anyway",
+            )
+
+
+def is_of(environment: Environment, header: Header) -> bool:
+    """Whether runs are of a profile's chip and back end, as far as both state the GPU's cores.
+
+    Profiles of published runs are of an "Apple M3 Max, 40-core GPU", calibrated ones of a chip.
+    """
+    alike = (environment.chip, environment.device) == (header.chip.split(", ")[0], header.device)
+    return alike and (header.gpu is None or environment.gpu_cores in (None, header.gpu.cores))
 
 
 def strangers(runs: Sequence[Run], header: Header) -> list[str]:

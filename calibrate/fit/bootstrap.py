@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from model.machine.constant import Origin
 from model.units import Array
 
 DRAWS = 100
@@ -62,3 +63,13 @@ def drawn(
     result = np.tile(values, (DRAWS, 1))
     result[:, free] *= np.exp(steps)
     return result
+
+
+def origin_of(draws: Array) -> Origin:
+    """Measured, or a prior where the timings say less of a constant than its prior does.
+
+    The information of a draw's two sources adds, so that the timings give the smaller part where
+    more than half of the prior's variance is left.
+    """
+    left_log = np.std(np.log(draws))
+    return Origin.PRIOR if left_log**2 > PRIOR_WIDTH_LOG**2 / 2.0 else Origin.MEASURED

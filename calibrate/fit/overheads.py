@@ -19,7 +19,8 @@ linear likewise. The ways to run passes then give equations that no other probe 
 Real runs of some models may join: a round is priced by the whole model, so they see what no
 probe of a single pass does. All are fitted together by least squares on log times and log
 constants, each with a prior a factor of 7 wide, so that a constant which the timings do not see
-keeps a sane value instead of being driven to zero by noise.
+keeps a sane value instead of being driven to zero by noise. Where that prior says more of a
+constant than the timings do, it is labelled as one.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from zlib import crc32
 import numpy as np
 from scipy.optimize import least_squares
 
-from calibrate.fit.bootstrap import PRIOR_WIDTH_LOG, drawn
+from calibrate.fit.bootstrap import PRIOR_WIDTH_LOG, drawn, origin_of
 from calibrate.fit.pass_timings import FITTED_DEVICE, format_name, pass_timings, products_s
 from calibrate.fit.run_timings import run_timings
 from calibrate.probe_network import MIXTURE, NORMED, PLAIN
 from calibrate.run_record import Run
 from calibrate.samples import Sample
-from model.machine.constant import Constant, Origin
+from model.machine.constant import Constant
 from model.machine.machine import Machine
 from model.machine.profile import APART_REREAD, HOST_CONSTANTS, MORE_ROWS, ONE_ROW
 from model.machine.row_law import Product
@@ -143,7 +144,7 @@ def fit_overheads(
             value=float(value),
             stderr=float(np.std(column)),
             unit="1" if name == APART_REREAD else "s",
-            origin=Origin.MEASURED,
+            origin=origin_of(column),
             draws=column,
         )
         for name, value, column in zip(names, values, draws.T, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import final
 
@@ -126,8 +126,6 @@ def of_samples(machine: str) -> Command:
 
 def sentence(profile: Profile, other: Profile | None) -> str:
     """What the constants come from, what the fit left, and what differs from another profile."""
-    counts = Counter(each.origin for each in profile.constants.values())
-    origins = ", ".join(f"{counts[origin]} {origin.label}" for origin in sorted(counts))
     fitted = sum("id" in stored for stored in profile.samples)
     measured = len(profile.samples) - fitted
     basis = "It keeps no samples: they are priors, or scaled from other machines."
@@ -136,8 +134,9 @@ def sentence(profile: Profile, other: Profile | None) -> str:
     elif fitted:
         basis = f"They are fitted to {fitted} published runs of this machine, and those of others."
     said = (
-        f"**{len(profile.constants)} constants: {origins}.** {basis} Whole passes scatter about "
-        f"what they predict by {100 * profile.header.residual_log:.1f} %, as one standard error."
+        f"**{len(profile.constants)} constants: {profile.origins_text}.** {basis} Whole passes "
+        "scatter about what they predict by "
+        f"{100 * profile.header.residual_log:.1f} %, as one standard error."
     )
     changed = None if other is None else largest_change(profile, other)
     if other is not None and changed is not None:

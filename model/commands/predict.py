@@ -65,7 +65,7 @@ def execute(options: argparse.Namespace) -> int:
         f"{about_text(target, machine)}, {context:g} tokens of context"
         + ("" if options.kv_format is None else f", cache in {options.kv_format}")
     )
-    lines = [*prediction_lines(found.predictions), f"constants: {profile.origin.label}"]
+    lines = [*prediction_lines(found.predictions), f"constants: {profile.origins_text}"]
     lines += progress_lines(found.answerable) + need_lines(found.needs)
     lines += refused_lines(found.refused)
     if options.runtime is not None:

@@ -18,6 +18,7 @@ measured. `tile_rows` null is one tile for any rows, `overlap` null is perfect o
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -168,6 +169,12 @@ class Profile:
     def origin(self) -> Origin:
         """Where the weakest of its constants comes from."""
         return max(constant.origin for constant in self.constants.values())
+
+    @property
+    def origins_text(self) -> str:
+        """How many constants come from where, strongest first: "41 measured, 9 prior"."""
+        counts = Counter(constant.origin for constant in self.constants.values())
+        return ", ".join(f"{counts[origin]} {origin.label}" for origin in sorted(counts))
 
     def _assemble(self, pick: Callable[[Constant], Quantity]) -> Machine:
         values = {name: pick(constant) for name, constant in self.constants.items()}

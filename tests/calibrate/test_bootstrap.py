@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrate.fit.bootstrap import DRAWS, drawn
+from calibrate.fit.bootstrap import DRAWS, drawn, origin_of
+from model.machine.constant import Origin
 from model.units import Array
 
 SIZES = np.linspace(1.0, 10.0, 40)
@@ -66,3 +67,17 @@ def test_what_others_could_be_widens_these() -> None:
     alone = drawn(TRUTH, predict_s, seconds, sigma_log, seed=7)
     widened = drawn(TRUTH, predict_s, seconds, sigma_log, seed=7, reference_s=seconds * factor)
     assert widened[:, 1].std() > 3 * alone[:, 1].std()
+
+
+@pytest.mark.parametrize(
+    ("scatter", "origin"),
+    [(0.02, Origin.MEASURED), (2.0, Origin.MEASURED), (12.0, Origin.PRIOR), (60.0, Origin.PRIOR)],
+)
+def test_a_constant_is_measured_if_the_timings_say_more_than_its_prior(
+    scatter: float, origin: Origin
+) -> None:
+    """Sixteen timings of one constant equal its prior of width 2 where they scatter by 8."""
+    values = np.array([3.0])
+    seconds = np.full(16, 3.0)
+    draws = drawn(values, lambda v: v[0] * np.ones(16), seconds, np.full(16, scatter), seed=4)
+    assert origin_of(draws[:, 0]) is origin

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 
 import mlx.core as mx
@@ -78,6 +79,24 @@ def test_mlx_variables_are_kept_sorted_and_others_are_not(monkeypatch: pytest.Mo
     assert variables == tuple(sorted(variables))
     assert {("MLX_MAX_OPS_PER_BUFFER", "50"), ("MLX_SDPA_BLOCKS", "64")} <= set(variables)
     assert all(name.startswith("MLX_") for name, _ in variables)
+
+
+def test_processors_are_those_that_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    def three(process: int) -> set[int]:
+        assert process == 0  # this one
+        return {0, 3, 5}
+
+    monkeypatch.setattr(os, "sched_getaffinity", three, raising=False)
+    assert read_environment().processors == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 10)
+    assert read_environment().processors == 10
+
+
+def test_an_older_record_does_not_state_its_processors() -> None:
+    older = an_environment(processors=8).to_json()
+    del older["processors"]
+    assert Environment.from_json(older) == an_environment(processors=0)
 
 
 @pytest.mark.parametrize(

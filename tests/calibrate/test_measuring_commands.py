@@ -12,6 +12,7 @@ import pytest
 import tokroof
 from calibrate.commands.calibrate import fitting_runs
 from calibrate.commands.demo import DRAFT_LENGTHS, FAST_ARMS, FORMATS, SLOW_ARMS
+from calibrate.environment import read_environment
 from calibrate.run_file import read_runs
 from model.catalog import architecture_names
 from model.errors import InputError
@@ -19,6 +20,8 @@ from model.machine.profile_file import read_profile
 from model.network.target import load_target
 from model.strategies.speculative import check_vocabulary
 
+M3 = ("--machine", "m3-10core-16gb", "--any-machine")
+"""A machine that these runs are not made on."""
 TINY = {
     "model_type": "llama",
     "hidden_size": 64,
@@ -60,7 +63,7 @@ def test_run_records_and_validate_reads(
     assert [run.draft_length for run in runs] == [0, 1, 2]
     assert [run.tokens_per_pass for run in runs] == [1.0, 2.0, 3.0]
     assert runs[1].matches_plain is True
-    assert tokroof.main(["validate", output, "--machine", "m3-10core-16gb", "--json"]) == 0
+    assert tokroof.main(["validate", output, *M3, "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert [row["quantity"] for row in document["rows"]] == [
         "tokens_per_s",
@@ -117,7 +120,7 @@ def test_a_grid_stops_resumes_and_feeds_validate(
     assert tokroof.main(command) == 0
     assert "0 runs to do" in capsys.readouterr().err
     assert read_runs(Path(output)) == runs
-    assert tokroof.main(["validate", output, "--machine", "m3-10core-16gb", "--json"]) == 0
+    assert tokroof.main(["validate", output, *M3, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert len(rows) == 3 + 2  # of the plain run and its repeat the faster one
     assert all(row["refused"] is None for row in rows)
@@ -149,14 +152,20 @@ def test_every_strategy_runs(
     assert f"{deep} 4bit plain" in shown.out
 
 
-def test_runs_of_another_machine_are_compared_with_a_note(
+def test_runs_of_another_machine_are_refused_or_compared_with_a_note(
     tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = str(tmp_path / "runs.jsonl")
     command = ["run", "plain", tiny, "--format", "4bit", "--tokens", "4", "--context", "4"]
     assert tokroof.main([*command, "--output", output]) == 0
     capsys.readouterr()
-    assert tokroof.main(["validate", output, "--machine", "m3-10core-16gb"]) == 0
+    assert tokroof.main(["validate", output, "--machine", "m3-10core-16gb"]) == 2
+    refused = capsys.readouterr()
+    here = read_environment()
+    assert f"runs.jsonl: runs on {here.chip} ({here.device}): are not of m3-10core" in refused.err
+    assert "which is Apple M3, 10-core GPU (metal); give the --machine they" in refused.err
+    assert (refused.err.count("\n"), refused.out) == (1, "")
+    assert tokroof.main(["validate", output, *M3]) == 0
     shown = capsys.readouterr()
     assert "are compared with Apple M3, 10-core GPU (mlx-0.32)" in shown.err
     assert "tokens_per_s, plain" in shown.out
@@ -293,7 +302,8 @@ def test_calibrate_measures_fits_and_writes(
     predicting = ["predict", "smollm2-135m", "--format", "4bit", "--machine", str(output)]
     assert tokroof.main([*predicting, "--json"]) == 0
     prediction = json.loads(capsys.readouterr().out)["predictions"][0]
-    assert prediction["origin"] == "measured"
+    assert shown["constants"]["kernel_s"]["origin"] == "measured"
+    assert prediction["origin"] == "prior"  # no probe sees what submitting costs a slow device
     assert 0.5 < prediction["tokens_per_s"] < 500
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrate.fit.overheads import fit_overheads, typical_residual_log, unknown_names
+from calibrate.fit.overheads import PRIOR_HOST_S, fit_overheads, typical_residual_log, unknown_names
 from calibrate.fit.pass_timings import pass_timings, probe_cost
 from calibrate.samples import Sample, Settings
 from model.cost.pipeline import awaited_s, pipelined_s
+from model.machine.constant import Origin
 from model.machine.machine import Machine
 from model.machine.overheads import Device, Host, Submission
 from tests.model.machines import flat_law, machine
@@ -157,6 +158,18 @@ def test_error_bars_hold_the_truth_about_as_often_as_they_should() -> None:
             for name in unknown_names(measured, bare())
         ]
     assert 0.91 < np.mean(inside) < 1.0
+
+
+def test_what_no_probe_sees_is_labelled_a_prior() -> None:
+    """Without probes of a new context and of a pipelined loop two constants stay unseen."""
+    seen, _ = fit_overheads(list(samples(0.01)), bare(), bare())
+    assert {seen[name].origin for name in (*CANDIDATE_NAMES, "read_s")} == {Origin.MEASURED}
+    still = [each for each in samples(0.01) if each.text("mode") not in ("growing", "decode")]
+    constants, _ = fit_overheads(still, bare(), bare())
+    assert constants["reshape_s"].origin is constants["read_s"].origin is Origin.PRIOR
+    assert constants["reshape_s"].value == pytest.approx(PRIOR_HOST_S["reshape_s"], rel=1e-3)
+    for name in ("layer_s", "build_layer_s", "submit_layer_s", "sync_s"):
+        assert constants[name].origin is Origin.MEASURED, name
 
 
 def test_one_disturbed_probe_does_not_rule() -> None:

@@ -24,6 +24,7 @@ MACHINE = Environment(
     mlx="0.32.4",
     mlx_lm="0.32.2",
     mlx_variables=(("MLX_MAX_OPS_PER_BUFFER", "40"),),
+    processors=8,
 )
 HEADER = Header(
     schema=SCHEMA,
@@ -85,6 +86,10 @@ def test_no_file_is_no_session(tmp_path: Path) -> None:
     [
         (replace(HEADER, environment=replace(MACHINE, mlx="0.31.2")), "mlx 0.32.4"),
         (replace(HEADER, environment=replace(MACHINE, mlx_variables=())), "mlx_variables"),
+        (
+            replace(HEADER, environment=replace(MACHINE, processors=4)),
+            "processors 8, and this is 4",
+        ),
         (replace(HEADER, mode="full"), "another mode"),
         (replace(HEADER, formats=("4bit",)), "other formats"),
         (replace(HEADER, plan="fedcba9876543210"), "another plan"),
@@ -97,6 +102,13 @@ def test_it_refuses_to_mix(tmp_path: Path, other: Header, named: str) -> None:
     with pytest.raises(InputError, match=named):
         SessionFile(path, other)
     assert path.read_bytes() == before
+
+
+def test_a_session_that_does_not_state_its_processors_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "m3.jsonl"
+    SessionFile(path, HEADER).append(SEEN)
+    path.write_text(path.read_text().replace(', "processors": 8', ""))
+    assert SessionFile(path, HEADER).lines == [SEEN]
 
 
 def test_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_strategy_alone_without_an_acceptance_says_what_it_needs(
     assert tokroof.main(asked) == 0
     heading, constants, *lines = capsys.readouterr().out.splitlines()
     assert heading.endswith("1024 tokens of context")
-    assert constants == "constants: prior"
+    assert constants == "constants: 1 published, 28 prior"
     assert lines[-1].startswith("prompt-lookup: wins from 0.07 (k=1); ")
     document = answer(capsys, *asked)
     assert document["predictions"] == []

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
@@ -7,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from calibrate.campaign.agenda import drifts, planned_key, recorded_key, remaining
+from calibrate.campaign.agenda import Agenda, drifts, planned_key, recorded_key
 from calibrate.campaign.conduct import check_format
 from calibrate.campaign.plan import PLAIN, PlannedRun
 from calibrate.campaign.shelf import Shelf
 from calibrate.commands.run_grid import conduct, report
 from calibrate.networks import Network
 from calibrate.progress import Lines
-from calibrate.run_file import read_runs
+from calibrate.run_file import append_run, read_runs
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 from model.errors import InputError
@@ -50,21 +51,111 @@ def made(run: PlannedRun, **changes: Any) -> Run:
 PLANNED = (planned(), planned(CANVAS), planned(context=128), planned())
 
 
-class TestRemaining:
+def agenda(finished: Iterable[Run] = (), plan: Sequence[PlannedRun] = PLANNED) -> Agenda:
+    return Agenda(plan, finished, ENVIRONMENT)
+
+
+class TestAgenda:
     def test_each_record_stands_for_one_run(self) -> None:
-        assert remaining(PLANNED, [], ENVIRONMENT) == list(PLANNED)
+        assert agenda().left == list(PLANNED)
         once = [made(PLANNED[0])]
-        assert remaining(PLANNED, once, ENVIRONMENT) == list(PLANNED[1:])
-        assert remaining(PLANNED, once * 2, ENVIRONMENT) == list(PLANNED[1:3])
-        assert remaining(PLANNED, [made(each) for each in PLANNED], ENVIRONMENT) == []
+        assert agenda(once).left == list(PLANNED[1:])
+        assert agenda(once * 2).left == list(PLANNED[1:3])
+        assert agenda([made(each) for each in PLANNED]).left == []
 
     def test_records_of_another_machine_stand_for_nothing(self) -> None:
         elsewhere = replace(ENVIRONMENT, chip="Apple M4")
-        assert len(remaining(PLANNED, [made(PLANNED[0])], elsewhere)) == 4
+        assert len(Agenda(PLANNED, [made(PLANNED[0])], elsewhere).left) == 4
 
     def test_the_key_of_a_record_is_that_of_its_plan(self) -> None:
         for each in PLANNED:
             assert recorded_key(made(each)) == planned_key(each)
+
+
+FOUR = tuple(replace(planned(), made_before=each, agreement=0.05) for each in range(4))
+"""Four makes of one run, and the reference that every network ends with."""
+WITH_REFERENCE = (*FOUR, FOUR[0])
+
+
+def lasting(*milliseconds: float) -> list[Run]:
+    return [made(PLANNED[0], round_s=(each / 1000,) * 5) for each in milliseconds]
+
+
+class TestRepeatsThatAgree:
+    """A run is made twice, and again until its two fastest makes agree within 5 %."""
+
+    def made_of(self, output: Path, *milliseconds: float) -> tuple[int, Agenda]:
+        """How many of the makes were made, where each would last as long as is planted."""
+        todo = agenda(read_runs(output) if output.exists() else (), FOUR)
+        times = iter(lasting(*milliseconds))
+        conduct(todo, output, lambda _: next(times), Lines(StringIO()))
+        return len(read_runs(output)), todo
+
+    @pytest.mark.parametrize(
+        ("milliseconds", "number"),
+        [
+            ((100, 104), 2),
+            ((104, 100), 2),
+            ((100, 106, 104), 3),
+            ((150, 106, 104), 3),
+            ((100, 106, 112, 118), 4),
+            ((106, 100, 94, 88), 4),
+        ],
+    )
+    def test_the_two_fastest_decide(
+        self, tmp_path: Path, milliseconds: tuple[float, ...], number: int
+    ) -> None:
+        count, todo = self.made_of(tmp_path / "runs.jsonl", *milliseconds)
+        assert count == number
+        assert todo.needless == 4 - number
+
+    def test_without_an_agreement_all_are_made(self) -> None:
+        always = [replace(each, agreement=0.0) for each in FOUR]
+        assert agenda(lasting(100, 100), always).left == always[2:]
+
+    def test_the_reference_at_the_end_is_always_made(self) -> None:
+        todo = agenda(lasting(100, 100), WITH_REFERENCE)
+        assert todo.left == [FOUR[0]]
+        assert todo.needless == 2
+        assert todo.leave_out(todo.left[0]) is None
+        assert agenda(lasting(100, 100, 100), WITH_REFERENCE).left == []
+
+    def test_a_later_process_decides_as_the_earlier_one_would_have(self, tmp_path: Path) -> None:
+        output = tmp_path / "runs.jsonl"
+        append_run(output, lasting(100)[0])
+        assert self.made_of(output, 120, 103)[0] == 3
+        assert self.made_of(output)[0] == 3
+
+    def test_records_of_another_machine_do_not_decide(self) -> None:
+        elsewhere = [
+            replace(run, environment=replace(ENVIRONMENT, chip="Apple M4"))
+            for run in lasting(100, 100)
+        ]
+        assert agenda(elsewhere, FOUR).left == list(FOUR)
+
+    def test_other_makes_between_do_not_count(self) -> None:
+        canvas = [replace(planned(CANVAS), made_before=each, agreement=0.05) for each in range(3)]
+        todo = agenda([*lasting(100, 150), made(PLANNED[1]), made(PLANNED[1])], [*FOUR, *canvas])
+        assert todo.left == list(FOUR[2:])
+        assert todo.needless == 1
+
+    def test_what_is_left_out_is_said_and_counted(self, tmp_path: Path) -> None:
+        log, output = StringIO(), tmp_path / "runs.jsonl"
+        todo, times = agenda((), WITH_REFERENCE), iter(lasting(100, 104, 102))
+        conduct(todo, output, lambda _: next(times), Lines(log))
+        assert "up to 5 runs to do" in log.getvalue()
+        said = "[3/5] smollm2-135m 4bit at 64: plain: left out, its two fastest agree within 4.0%"
+        assert said in log.getvalue()
+        shown = report(read_runs(output), len(WITH_REFERENCE), todo.needless, 0, output)
+        assert shown.startswith(f"3 of 3 runs are in {output}, 0 could not be made; 2 left out")
+
+    def test_time_that_is_up_leaves_no_run_that_is_of_no_use(self, tmp_path: Path) -> None:
+        log, output = StringIO(), tmp_path / "runs.jsonl"
+        ticks, times = iter([0.0, 1.0, 2.0, 11.0]), iter(lasting(100, 104))
+        todo = agenda((), WITH_REFERENCE)
+        tell = Lines(log, clock=lambda: 0.0)
+        conduct(todo, output, lambda _: next(times), tell, limit_s=10.0, clock=lambda: next(ticks))
+        assert "time is up: 1 runs are left" in log.getvalue()
 
 
 class TestConduct:
@@ -85,7 +176,7 @@ class TestConduct:
             seen.append(len(read_runs(output)) if output.exists() else 0)
             return made(run)
 
-        assert conduct(PLANNED, output, make, self.lines()) == 0
+        assert conduct(agenda(), output, make, self.lines()) == 0
         assert seen == [0, 1, 2, 3]
         assert len(read_runs(output)) == 4
 
@@ -98,12 +189,11 @@ class TestConduct:
             return made(run)
 
         with pytest.raises(KeyboardInterrupt):
-            conduct(PLANNED, output, make, self.lines())
+            conduct(agenda(), output, make, self.lines())
         assert "holds every finished run" in self.said()
-        left = remaining(PLANNED, read_runs(output), ENVIRONMENT)
-        assert left == list(PLANNED[2:])
-        conduct(left, output, made, self.lines())
-        assert remaining(PLANNED, read_runs(output), ENVIRONMENT) == []
+        assert agenda(read_runs(output)).left == list(PLANNED[2:])
+        conduct(agenda(read_runs(output)), output, made, self.lines())
+        assert agenda(read_runs(output)).left == []
 
     def test_a_run_that_cannot_be_made_is_said_and_passed_over(self, tmp_path: Path) -> None:
         output = tmp_path / "runs.jsonl"
@@ -115,7 +205,7 @@ class TestConduct:
                 raise RuntimeError("[malloc] out of memory\nat this place")
             return made(run)
 
-        assert conduct(PLANNED, output, make, self.lines()) == 2
+        assert conduct(agenda(), output, make, self.lines()) == 2
         assert len(read_runs(output)) == 2
         assert "canvas canvas=8: canvas: does not fit" in self.said()
         assert "[malloc] out of memory\n" in self.said()
@@ -124,13 +214,13 @@ class TestConduct:
         output = tmp_path / "runs.jsonl"
         ticks = iter([0.0, 1.0, 6.0, 11.0])
         lines = self.lines()
-        conduct(PLANNED, output, made, lines, limit_s=10.0, clock=lambda: next(ticks))
+        conduct(agenda(), output, made, lines, limit_s=10.0, clock=lambda: next(ticks))
         assert len(read_runs(output)) == 2
         assert "time is up: 2 runs are left" in self.said()
 
     def test_an_output_that_cannot_be_written_ends_it(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="cannot be written"):
-            conduct(PLANNED, tmp_path, made, self.lines())
+            conduct(agenda(), tmp_path, made, self.lines())
 
 
 def test_the_drift_is_the_last_repeat_over_the_first() -> None:
@@ -140,7 +230,7 @@ def test_the_drift_is_the_last_repeat_over_the_first() -> None:
     assert name == "smollm2-135m 4bit at 64"
     assert drift == pytest.approx(0.1)
     assert drifts([first]) == []
-    shown = report([first, last], 4, 1, Path("runs.jsonl"))
+    shown = report([first, last], 4, 0, 1, Path("runs.jsonl"))
     assert "2 of 4 runs are in runs.jsonl, 1 could not be made" in shown
     assert "drifted: smollm2-135m 4bit at 64 +10.0%" in shown
 

@@ -55,6 +55,12 @@ class TestPlannedRuns:
         assert names == [*names[:4], *names[3::-1]]
         assert names[0] == "plain"
 
+    def test_each_make_knows_how_many_were_before(self, tmp_path: Path) -> None:
+        text = SMALL.replace("repeats = 2", "repeats = 3\nagreement = 0.05")
+        runs = planned_runs(read_plan(written(tmp_path, text)))
+        assert [run.made_before for run in runs[:13]] == [0] * 4 + [1] * 4 + [2] * 4 + [0]
+        assert {run.agreement for run in runs} == {0.05}
+
     def test_the_target_as_its_own_draft_is_recorded_by_its_name(self, tmp_path: Path) -> None:
         run = planned_runs(read_plan(written(tmp_path, SMALL)))[1]
         assert run.draft is None
@@ -83,6 +89,11 @@ def test_shipped_plans_can_be_run(name: str) -> None:
         ('about = "x"', "stages: is missing"),
         (SMALL.replace("repeats = 2", "colour = 2"), "stages[0].colour: is not a field"),
         (SMALL.replace("repeats = 2", "repeats = 0"), "stage 1: repeats: is out of range"),
+        (SMALL.replace("repeats = 2", "agreement = 0.05"), "agreement 0.05: changes nothing where"),
+        (SMALL.replace("= 2", "= 2\nagreement = 0.05"), "repeats are 2; plan 3 repeats or more"),
+        (SMALL.replace("= 2", "= 4\nagreement = 5"), "stage 1: agreement: is out of range; give 0"),
+        (SMALL.replace("= 2", "= 4\nagreement = -0.1"), "stage 1: agreement: is out of range"),
+        (SMALL.replace("= 2", "= 4\nagreement = nan"), "agreement: is nan; give a finite number"),
         (SMALL.replace("repeats = 2", "tokens = 1"), "stage 1: tokens: is out of range"),
         (SMALL.replace("repeats = 2", 'weights = "some"'), "weights 'some': is unknown"),
         (SMALL.replace("[16, 64]", "[]"), "stage 1: contexts: are none"),

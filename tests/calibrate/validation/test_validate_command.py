@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tokroof
+from calibrate.commands.validate import is_of
+from model.machine.profile_store import named_profile
 from tests.calibrate.published.published_run import PLAIN, SPECULATIVE
+from tests.calibrate.test_run_record import ENVIRONMENT
 
 ROW_KEYS = {"id", "quantity", "measured", "predicted", "interval_90", "error", "refused"}
 GROUP_KEYS = {
@@ -99,6 +103,7 @@ def test_every_run_finds_its_own_machine(table: str, capsys: pytest.CaptureFixtu
         (["--held-out", "row"], "--held-out row: is no group of runs; one of model, chip, study"),
         (["--held-out", "chip", "--machine", "m3-10core-16gb"], "fits its own machines, and"),
         (["--machine", "m9"], "machine 'm9': is not known"),
+        (["--any-machine"], "--any-machine: is for records of `tokroof run`; leave it out"),
     ],
 )
 def test_bad_options_are_one_line(
@@ -129,3 +134,23 @@ def test_a_file_of_something_else_is_one_line(
     shown = capsys.readouterr()
     assert line in shown.err
     assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("chip", "device", "cores", "machine", "same"),
+    [
+        ("Apple M3", "metal", 10, "m3-10core-16gb", True),
+        ("Apple M3", "metal", None, "m3-10core-16gb", True),
+        ("Apple M3", "metal", 8, "m3-10core-16gb", False),
+        ("Apple M3", "cpu", None, "m3-10core-16gb", False),
+        ("Apple M3 Max", "metal", 40, "m3-10core-16gb", False),
+        ("Apple M3 Max", "metal", 40, "m3-max-40core-mlx-0.32", True),
+        ("NVIDIA H200", "cuda", None, "h200-mlx-0.32.4", True),
+        ("NVIDIA H100", "cuda", None, "h200-mlx-0.32.4", False),
+    ],
+)
+def test_a_run_is_of_a_machine_by_chip_back_end_and_cores(
+    chip: str, device: str, cores: int | None, machine: str, same: bool
+) -> None:
+    here = replace(ENVIRONMENT, chip=chip, device=device, gpu_cores=cores)
+    assert is_of(here, named_profile(machine).header) is same
