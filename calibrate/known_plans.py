@@ -10,13 +10,14 @@ was met, so the runs are played again and a list of plans is kept as MLX keeps i
 
 Networks whose heads are alike share plans, whatever their weight formats. Runs whose first round
 cannot be told, for no coin decided it, are kept whole, and so are those whose caches lay in memory
-as no others did, and those of mlx-vlm's loops.
+as no others did, and those of mlx-vlm's loops. Of these block diffusion notes itself what it met
+(:mod:`calibrate.vlm.attention_plans`).
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias, final
 
@@ -44,9 +45,9 @@ class Plans:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: OrderedDict[Plan, None] = OrderedDict()
+        self._kept: OrderedDict[Hashable, None] = OrderedDict()
 
-    def knew(self, plan: Plan) -> bool:
+    def knew(self, plan: Hashable) -> bool:
         """Whether the plan was there already; now it is."""
         known = plan in self._kept
         self._kept[plan] = None
@@ -55,7 +56,7 @@ class Plans:
             self._kept.popitem(last=False)
         return known
 
-    def knew_some(self, plans: Sequence[Plan]) -> bool:
+    def knew_some(self, plans: Sequence[Hashable]) -> bool:
         """Whether one of them was there already; now all are."""
         return max([self.knew(plan) for plan in plans])
 

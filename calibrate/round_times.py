@@ -9,14 +9,27 @@ from statistics import fmean, quantiles
 BLOCK_ROUNDS = 8
 
 
-def block_numbers(commits: Sequence[int]) -> list[int]:
-    """The block that each pass of diffusion denoises; -1 where it writes one to the cache.
+WRITES, PLANNED, PLANNED_WRITES = -1, -2, -3
+"""Kinds of passes of block diffusion; the others are the numbers of their blocks."""
 
-    >>> block_numbers([2, 2, 0, 3, 1, 0])
+
+def pass_kinds(commits: Sequence[int], new_shapes: Sequence[bool] = ()) -> list[int]:
+    """The block that each pass of diffusion denoises, or that it writes one to the cache.
+
+    Passes that met a new shape are of kinds of their own: it costs them many times what the block
+    that they are in does.
+
+    >>> pass_kinds([2, 2, 0, 3, 1, 0])
     [0, 0, -1, 1, 1, -1]
+    >>> pass_kinds([2, 2, 0, 3, 1, 0], [True, False, True, True, False, False])
+    [-2, 0, -3, -2, 1, -1]
     """
     written = accumulate(int(not count) for count in commits)
-    return [number if count else -1 for number, count in zip(written, commits, strict=True)]
+    kinds = [number if count else WRITES for number, count in zip(written, commits, strict=True)]
+    for index, is_new in enumerate(new_shapes):
+        if is_new:
+            kinds[index] = PLANNED if commits[index] else PLANNED_WRITES
+    return kinds
 
 
 def mean_quartile(kinds: Sequence[int], seconds: Sequence[float]) -> float:

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import final
 
 from calibrate.environment import Environment
-from calibrate.round_times import block_means, block_numbers, mean_quartile, quartile
+from calibrate.round_times import block_means, mean_quartile, pass_kinds, quartile
 from calibrate.run_settings import DRAFTED, Settings
 from model.errors import InputError
 
@@ -46,6 +46,8 @@ class Run:
             no attention plan of theirs (:mod:`calibrate.decoding.start`).
         commits: Of block diffusion, tokens that each round fixed: 0 where it wrote a finished block
             to the cache. What lies behind the end of the answer in its last block counts.
+        new_shapes: Of block diffusion on CUDA, whether each round met attention of a shape that
+            nothing in the process had met before; empty where shapes are not planned.
         library: The library whose loop it was, with its version; "" for mlx-lm, whose version is
             in the environment.
 
@@ -84,6 +86,7 @@ class Run:
     context_filled: bool = False
     plans_apart: bool = False
     commits: tuple[int, ...] = ()
+    new_shapes: tuple[bool, ...] = ()
     library: str = ""
 
     def __post_init__(self) -> None:
@@ -125,6 +128,11 @@ class Run:
                 all(0 <= count <= self.block for count in self.commits),
                 "commits",
                 f"has a count outside 0 to {self.block}",
+            ),
+            (
+                len(self.new_shapes) in (0, len(self.commits)),
+                "new_shapes",
+                "says it not once per round of diffusion",
             ),
         )
         for holds, field, wrong in rules:
@@ -203,10 +211,10 @@ class Run:
         draft token together with the target's; the kind of the first listed round is not known,
         and it is left out unless it is the only one. Rounds of prompt lookup have a draft or none.
         Each block of diffusion has another context, and a kind of its own, and so have the passes
-        that write.
+        that write, and those that met new shapes.
         """
         if self.block:
-            return mean_quartile(block_numbers(self.commits), self.round_s)
+            return mean_quartile(pass_kinds(self.commits, self.new_shapes), self.round_s)
         if not self.draft_length:
             return quartile(block_means(self.round_s))
         if self.strategy == "prompt-lookup":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean
 
 from calibrate.run_record import Run
 from calibrate.run_settings import STRATEGIES
@@ -45,11 +46,19 @@ def strategy_of(run: Run, machine: Machine) -> tuple[AbstractStrategy, Checkpoin
 
 
 def diffusion(run: Run) -> BlockDiffusion:
-    """The blocks of a run with as many passes as it had, those that write the cache included."""
+    """The blocks of a run with as many passes as it had, those that write the cache included.
+
+    On CUDA with as many new shapes as it met: its warm-up and the runs before it met some.
+    """
     whole = math.ceil(run.tokens / run.block) * run.block
     committed = min(float(run.block), whole / len(run.round_s))
     progress = BlockProgress(block_length=run.block, committed_per_pass=committed)
-    return BlockDiffusion(progress=progress, answer_tokens=run.tokens, cached=True)
+    return BlockDiffusion(
+        progress=progress,
+        answer_tokens=run.tokens,
+        cached=True,
+        new_share=fmean(run.new_shapes) if run.new_shapes else None,
+    )
 
 
 def bare_passes(canvas: int) -> BlockDiffusion:

@@ -89,6 +89,7 @@ def run_diffusion(
         round_s=seen.round_s,
         accepted=(0,) * len(seen.round_s),
         commits=seen.commits,
+        new_shapes=seen.new_shapes,
         output=seen.output,
         matches_plain=None,
         library=library_name(),

@@ -19,6 +19,7 @@ import mlx.core as mx
 from calibrate.networks import Network
 from calibrate.run_settings import Settings
 from calibrate.timing import Clock
+from calibrate.vlm.attention_plans import new_shapes
 from calibrate.vlm.choice import how_many, surest
 from calibrate.vlm.commits import Commits
 from calibrate.vlm.passes import Denoised, Progress, Stopwatch
@@ -66,6 +67,8 @@ class _Passes:
     def __init__(self, language_model: Any, stopwatch: Stopwatch) -> None:
         self._body = language_model.model
         self._mask = language_model.config.mask_token_id
+        self._is_new = new_shapes(language_model)
+        self._new_shapes: list[bool] = []
         self.stopwatch = stopwatch
         self._rows: list[mx.array] = []
         self._denoises: list[bool] = []
@@ -74,6 +77,8 @@ class _Passes:
         self.stopwatch.lap()
         self._rows.append(rows)
         self._denoises.append(False)
+        if self._is_new is not None:
+            self._new_shapes.append(self._is_new(cache[0], rows.shape[1]))
         return self._body(rows, cache=cache)
 
     def __getattr__(self, name: str) -> Any:
@@ -101,7 +106,10 @@ class _Passes:
         ]
         first = self._denoises.index(True)
         return Denoised(
-            round_s=self.stopwatch.round_s[first:], commits=tuple(commits[first:]), output=output
+            round_s=self.stopwatch.round_s[first:],
+            commits=tuple(commits[first:]),
+            output=output,
+            new_shapes=tuple(self._new_shapes[first:]),
         )
 
 

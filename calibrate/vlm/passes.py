@@ -20,11 +20,14 @@ class Denoised:
         round_s: Time of each pass, from its own start to that of the next.
         commits: Tokens that each pass fixed; 0 where it wrote a finished block to the cache.
         output: The answer's tokens.
+        new_shapes: Whether each pass met attention of a shape new to the process; empty where that
+            costs nothing.
     """
 
     round_s: tuple[float, ...]
     commits: tuple[int, ...]
     output: tuple[int, ...]
+    new_shapes: tuple[bool, ...] = ()
 
 
 @final

@@ -49,7 +49,8 @@ class BlockDiffusion(AbstractStrategy):
     """Denoising `answer_tokens` block by block, as fast as `progress` commits them.
 
     With `cached`, a pass has the rows of one block. Without, it has the prompt and the canvas:
-    `canvas_tokens` of them, or all blocks so far where that is None.
+    `canvas_tokens` of them, or all blocks so far where that is None. `new_share` is the share of
+    passes that meet new shapes, where it is known of a run; else all are new to its process.
 
     Raises:
         InputError: an answer of no token or of more than a million, or a block or an answer that
@@ -60,6 +61,7 @@ class BlockDiffusion(AbstractStrategy):
     answer_tokens: int
     cached: bool = False
     canvas_tokens: int | None = None
+    new_share: float | None = None
 
     def __post_init__(self) -> None:
         answer = f"answer of {self.answer_tokens} tokens"
@@ -133,7 +135,14 @@ class BlockDiffusion(AbstractStrategy):
     def new_shapes(self) -> float:
         """The share of passes that meet rows and context of which none had been before.
 
-        All passes of a block have the same, and on a fixed canvas all passes of the answer.
+        All passes of a block have the same, and on a fixed canvas all passes of the answer. But the
+        one that writes a block to the cache finds the keys in another layout than those that
+        denoise it: as part of the cache, and not joined to it. The last block fills its cache, and
+        there the two are one. Source: mlx 0.32, `cuda/scaled_dot_product_attention.cpp`, whose
+        plans have strides in their keys, and `StaticPrefixKVCache` of mlx-vlm 0.7.10.
         """
-        blocks = self.blocks if self.canvas_tokens is not None and not self.cached else 1
-        return 1.0 / max(1.0, blocks * self.progress.passes_per_block)
+        if self.new_share is not None:
+            return self.new_share
+        blocks = 1 if self.canvas_tokens is not None and not self.cached else self.blocks
+        layouts = 2 * blocks - 1 if self.cached else blocks
+        return min(1.0, layouts / (self.blocks * self.progress.passes_per_block))

@@ -150,6 +150,12 @@ class TestDiffusion:
         # Blocks: 0.2 and 0.4, whose quartile is 0.25, and 0.3 twice. Writing: 0.1 twice.
         assert DIFFUSION.typical_round_s == pytest.approx((0.25 + 0.3 + 0.1) / 3)
 
+    def test_passes_that_met_new_shapes_are_not_taken_for_disturbed_ones(self) -> None:
+        new = (False, True, False, False, False, True)
+        # Blocks: 0.2, and 0.3 twice. Writing: 0.1. New shapes: 0.4, and 0.5 where that writes.
+        planned = replace(DIFFUSION, new_shapes=new, round_s=(0.2, 0.4, 0.1, 0.3, 0.3, 0.5))
+        assert planned.typical_round_s == pytest.approx((0.2 + 0.4 + 0.1 + 0.6 + 0.5) / 6)
+
 
 def test_a_file_from_before_the_later_fields_is_read(tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
@@ -261,6 +267,10 @@ def changed(**changes: Any) -> str:
         (changed(block=8), "plain: block: is 8"),
         (changed(strategy="diffusion", block=8), "commits: has not one count per round"),
         (changed(strategy="diffusion", block=2, commits=[3] * 5), "a count outside 0 to 2"),
+        (
+            changed(strategy="diffusion", block=2, commits=[1] * 5, new_shapes=[True]),
+            "new_shapes: says it not once per round",
+        ),
         (changed(strategy="diffusion", block=8, steps=9), "steps: are 9 in a block of 8"),
         (changed(strategy="diffusion", block=8, committed=0.5), "committed: is 0.5"),
         (changed(strategy="diffusion", block=8, threshold=1.5), "threshold: is 1.5"),

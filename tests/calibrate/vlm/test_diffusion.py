@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
+from calibrate.known_plans import Plans
 from calibrate.networks import Network
 from calibrate.run_settings import Settings
 from calibrate.vlm.diffusion import open_diffusion, run_diffusion
@@ -84,6 +86,32 @@ def test_watching_llada_changes_no_token(tmp_path: Path) -> None:
     )
     assert tuple(own[0].tolist()) == run.output
     assert MASK not in run.output
+
+
+def noted(network: Network, answer: int) -> tuple[tuple[int, bool], ...]:
+    """What each pass fixed, and whether it met a new shape."""
+    run = run_diffusion(network, PROMPT, answer, settings(steps=2))
+    return tuple(zip(run.commits, run.new_shapes, strict=True))
+
+
+def test_passes_that_meet_new_shapes_are_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of blocks at 16, 24 and 32 the warm-up met the first two, and wrote them to less room."""
+    network = open_diffusion(written(tmp_path, "llada", LLADA), "fp32", "auto")
+    monkeypatch.setattr("mlx.core.cuda.is_available", lambda: True)
+    monkeypatch.setattr("calibrate.vlm.attention_plans.PLANNED_TYPES", (mx.float32,))
+    monkeypatch.setattr("calibrate.vlm.attention_plans.of_process", cache(lambda: Plans(99)))
+    known, new = (4, False), (4, True)
+    assert noted(network, 24) == (known, known, (0, True)) * 2 + (new, known, (0, False))
+    # One more block: all others are known, but the room for all of them is new.
+    assert noted(network, 32) == (known, known, (0, True)) * 3 + (new, known, (0, False))
+    # A block that fills its cache is written as it is denoised.
+    assert noted(network, 8) == (known, known, (0, False))
+
+
+def test_where_nothing_is_planned_nothing_is_noted(network: Network) -> None:
+    assert run_diffusion(network, PROMPT, 16, settings(steps=2)).new_shapes == ()
 
 
 def test_a_block_longer_than_the_canvas_is_one_line(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from model.progress.diffusion import BlockProgress
 from model.strategies.block_diffusion import MOST_BLOCKS_PRICED, BlockDiffusion
 from tests.model.machines import (
     HOST,
+    NO_HOST,
     block,
     experts_of,
     flat_law,
@@ -63,6 +65,32 @@ def test_by_hand() -> None:
     """100 tokens in blocks of 32 are 4 blocks of 8 passes: 3.125 tokens a pass, not 4."""
     assert diffusion().blocks == 4
     assert diffusion().tokens_per_pass == 3.125
+
+
+def host_of(found: BlockDiffusion) -> float:
+    """Host time of a mean pass where a new shape costs a second and nothing else anything."""
+    here = machine(TILED, host=replace(NO_HOST, reshape_s=1.0))
+    return float(dict(found.round(TARGET, here, 0).parts_s)["host"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "passes_with_new_shapes"),
+    [
+        # Each of 4 blocks has one shape to denoise, and all but the last one more to write it.
+        ({"cached": True}, 7),
+        ({}, 4),  # a canvas that grows
+        ({"canvas_tokens": 128}, 1),
+        ({"cached": True, "answer_tokens": 32}, 1),
+        ({"cached": True, "new_share": 0.25}, 8),  # of a run that says so
+    ],
+)
+def test_blocks_meet_new_shapes(changes: dict[str, Any], passes_with_new_shapes: int) -> None:
+    found = diffusion(passes=8, **changes)
+    assert host_of(found) * 8 * found.blocks == pytest.approx(passes_with_new_shapes, rel=1e-3)
+
+
+def test_no_pass_meets_two_new_shapes() -> None:
+    assert diffusion(passes=1, cached=True).new_shapes == 1.0
 
 
 class TestRows:
