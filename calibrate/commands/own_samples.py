@@ -6,19 +6,24 @@ They are in the fit, so this is no test of its predictions; `tokroof validate` i
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
 
 import numpy as np
 
 from calibrate.fit.calibration import stored_sample
-from calibrate.fit.residuals import residuals
+from calibrate.fit.residuals import Residual, residuals
 from calibrate.samples import REFERENCE, Sample, drift
 from model.commands.table import table
 from model.errors import InputError
 from model.machine.profile import Profile
 from model.machine.profile_store import choose_profile
 from model.units import MICRO
+
+WORST = 12
+"""Rows that are shown as text."""
 
 
 def probes(profile: Profile) -> tuple[Sample, ...]:
@@ -41,7 +46,7 @@ def visits(samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
 
 
 def execute(spec: str, *, as_json: bool) -> int:
-    """Print the residual of every sample, and how far the machine drifted.
+    """Print how near each kind of sample is met, how far the machine drifted, and the worst rows.
 
     Raises:
         InputError: no such profile, or one that keeps no samples of its own.
@@ -62,6 +67,20 @@ def execute(spec: str, *, as_json: bool) -> int:
         }
         print(json.dumps(document, indent=2))
         return 0
+    for probe, group in groupby(sorted(found, key=lambda each: each.probe), lambda e: e.probe):
+        errors = [abs(each.error) for each in group]
+        print(f"{probe}: half of {len(errors)} samples within {100 * np.median(errors):.1f} %")
+    if drifted is not None:
+        print(f"drifted by {100 * drifted:.0f} % over {len(reference)} visits of one kernel")
+    print()
+    print(worst_text(found))
+    return 0
+
+
+def worst_text(found: Sequence[Residual]) -> str:
+    """The samples that are missed by most, the worst first, and how many are not shown."""
+    worst = sorted(found, key=lambda each: abs(math.log(each.predicted_s / each.measured_s)))
+    shown = worst[: -WORST - 1 : -1]
     rows = [
         [
             each.probe,
@@ -70,12 +89,8 @@ def execute(spec: str, *, as_json: bool) -> int:
             f"{each.predicted_s / MICRO:.4g}",
             f"{100 * each.error:+.1f}",
         ]
-        for each in found
+        for each in shown
     ]
-    print(table(["probe", "settings", "measured us", "predicted us", "error %"], rows))
-    for probe, group in groupby(sorted(found, key=lambda each: each.probe), lambda e: e.probe):
-        errors = [abs(each.error) for each in group]
-        print(f"{probe}: half of {len(errors)} samples within {100 * np.median(errors):.1f} %")
-    if drifted is not None:
-        print(f"drifted by {100 * drifted:.0f} % over {len(reference)} visits of one kernel")
-    return 0
+    text = table(["probe", "settings", "measured us", "predicted us", "error %"], rows)
+    more = len(found) - len(shown)
+    return f"{text}\n{more} more, with smaller errors: --json has all" if more else text

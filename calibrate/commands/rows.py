@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `rows`."""
     parser.add_argument("target", metavar="TARGET", help="a name from `tokroof models`, or a file")
     parser.add_argument(
-        "--formats", metavar="F[,F...]", help="weight formats, the main one first (default: own)"
+        "--format", metavar="F[,F...]", help="weight formats, the main one first (default: own)"
     )
     parser.add_argument(
         "--runtimes",
@@ -107,7 +107,7 @@ def priced_rows(options: argparse.Namespace) -> PricedRows:
         notes += [note] if note else []
     batch = read_batch(options)
     most = shared.whole_number("--most", options.most, least=2, most=MOST_ROWS)
-    formats = [None] if options.formats is None else options.formats.split(",")
+    formats = [None] if options.format is None else options.format.split(",")
     runtimes = [OWN] if options.runtimes is None else options.runtimes.split(",")
     targets = [_target(options, profile, each) for each in formats]
     context = shared.read_context(options, targets[0], None)

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -36,6 +37,8 @@ GUESSED_RUN_S = 3.0
 OVERHEAD_S = 1.0
 """Opening, filling caches and warming up, as part of each run's expected time."""
 DRIFT_WORTH_SAYING = 0.05
+TOLD_REASONS = 3
+"""Reasons why runs could not be made that the last line has room for."""
 
 
 def shipped_names() -> str:
@@ -44,7 +47,7 @@ def shipped_names() -> str:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Make what is left of the plan, and say what its runs are good for."""
+    """Make what is left of the plan, and say what its runs are good for; 1 if any was refused."""
     if options.output is None:
         raise InputError("run grid", "keeps its runs in a file", "add --output RUNS.jsonl")
     check_alone(options)
@@ -59,9 +62,13 @@ def execute(options: argparse.Namespace) -> int:
     runs = [run for run in made if recorded_key(run) in wanted]
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
+    else:
+        print(report(runs, len(planned), agenda.needless, len(refused), output))
+    if not refused:
         return 0
-    print(report(runs, len(planned), agenda.needless, refused, output))
-    return 0
+    sys.stdout.flush()
+    print(closing(refused), file=sys.stderr)
+    return 1
 
 
 def check_alone(options: argparse.Namespace) -> None:
@@ -96,8 +103,8 @@ def conduct(
     *,
     limit_s: float | None = None,
     clock: Clock = time.monotonic,
-) -> int:
-    """Make the runs, each on the disk before the next begins; the number that was refused.
+) -> list[str]:
+    """Make the runs, each on the disk before the next begins; why each was refused that was.
 
     A run that cannot be made is said and passed over, and so is one whose makes agree already.
 
@@ -105,7 +112,7 @@ def conduct(
         InputError: the output cannot be written.
     """
     end_s = None if limit_s is None else clock() + limit_s
-    refused = 0
+    refused: list[str] = []
     left = agenda.left
     progress.start(sum(map(expected_s, left)), beginning(left))
     try:
@@ -121,7 +128,7 @@ def conduct(
             try:
                 run = make(planned)
             except (InputError, RuntimeError, MemoryError) as error:
-                refused += 1
+                refused.append(reason(error))
                 progress.say(f"{at}: {first_line(error)}")
             else:
                 append_run(output, run)
@@ -151,6 +158,21 @@ def beginning(left: Sequence[PlannedRun]) -> str:
 def first_line(error: BaseException) -> str:
     """An error in a line."""
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def reason(error: BaseException) -> str:
+    """Why a run cannot be made, without what run it is, so that equal reasons are equal."""
+    return error.wrong if isinstance(error, InputError) else first_line(error)
+
+
+def closing(refused: Sequence[str]) -> str:
+    """How many runs could not be made, and why: the most frequent reasons."""
+    reasons = Counter(refused)
+    told = reasons.most_common(TOLD_REASONS)
+    said = "; ".join(f"{number} x {why}" for why, number in told)
+    more = f"; {len(reasons) - len(told)} more reasons above" if len(reasons) > len(told) else ""
+    runs = "1 run" if len(refused) == 1 else f"{len(refused)} runs"
+    return f"{runs} could not be made: {said}{more}"
 
 
 def report(runs: Sequence[Run], planned: int, needless: int, refused: int, output: Path) -> str:

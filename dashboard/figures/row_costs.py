@@ -76,7 +76,7 @@ def of_command(selection: Selection, settings: RowSettings) -> Command:
         name="rows",
         about=(selection.target,),
         settings=(
-            ("--formats", ",".join(formats)),
+            ("--format", ",".join(formats)),
             ("--context", str(selection.context)),
             *given(
                 ("--kv-format", selection.kv_format),

@@ -264,10 +264,12 @@ def test_a_run_in_a_grid_that_does_not_fit_is_passed_over(
     monkeypatch.setattr("calibrate.campaign.conduct.free_bytes", lambda: 1000)
     plan, output = tmp_path / "plan.toml", tmp_path / "runs.jsonl"
     plan.write_text(PLAN.format(tiny=tiny))
-    assert tokroof.main(["run", "grid", str(plan), "--output", str(output)]) == 0
+    assert tokroof.main(["run", "grid", str(plan), "--output", str(output)]) == 1
     shown = capsys.readouterr()
     assert "0 of 4 runs are in" in shown.out
     assert "4 could not be made" in shown.out
+    assert shown.err.splitlines()[-1].startswith("4 runs could not be made: ")
+    assert "and 0.00 GB are free" in shown.err.splitlines()[-1]
     assert "plain: needs 0.32 GB with its caches and 0.00 GB are free" in shown.err
     assert not output.exists()
 

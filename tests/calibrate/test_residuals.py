@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import tokroof
+from calibrate.commands.own_samples import WORST, worst_text
 from calibrate.doubts import warnings_of
 from calibrate.fit.calibration import stored_sample
 from calibrate.fit.overheads import typical_residual_log
@@ -65,6 +67,28 @@ def test_what_was_never_fitted_has_no_residual(
     other = [each for each in samples if each.probe == "linear"][:1]
     renamed = replace(other[0], settings=(("format", "6bit"), *other[0].settings[1:]))
     assert residuals(profile, [renamed]) == ()
+
+
+def test_text_has_the_summary_first_and_the_worst_samples_alone(
+    capsys: pytest.CaptureFixture[str], profile: Profile, samples: tuple[Sample, ...]
+) -> None:
+    assert tokroof.main(["calibrate", "--residuals", profile.header.name]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = residuals(profile, samples)
+    assert lines[0].startswith("attention: half of 160 samples within ")
+    assert lines[4].startswith("drifted by ")
+    errors = [float(line.split()[-1]) for line in lines[7:-1]]
+    ratios = [abs(np.log(1.0 + each / 100.0)) for each in errors]
+    assert len(errors) == WORST
+    assert ratios == sorted(ratios, reverse=True)
+    others = sorted((abs(np.log(1.0 + each.error)) for each in found), reverse=True)[WORST:]
+    assert min(ratios) >= max(others) - 1e-2  # printed to 0.1 %
+    assert lines[-1] == f"{len(found) - WORST} more, with smaller errors: --json has all"
+
+
+def test_few_samples_are_all_shown(profile: Profile, samples: tuple[Sample, ...]) -> None:
+    few = residuals(profile, [each for each in samples if each.probe == "layers"][:3])
+    assert len(worst_text(few).splitlines()) == 1 + 3
 
 
 def test_a_quiet_machine_raises_no_doubt() -> None:

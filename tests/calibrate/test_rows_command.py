@@ -31,7 +31,7 @@ def answer(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
 
 
 def test_every_format_and_release_has_a_curve(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("--formats", "8bit,4bit", "--runtimes", "own,mlx-0.30", "--most", "12")
+    asked = ("--format", "8bit,4bit", "--runtimes", "own,mlx-0.30", "--most", "12")
     curves = answer(capsys, *asked)["curves"]
     assert [(each["format"], each["runtime"]) for each in curves] == [
         ("8bit", "mlx-0.32"), ("4bit", "mlx-0.32"), ("8bit", "mlx-0.30.6"), ("4bit", "mlx-0.30.6"),
@@ -48,12 +48,12 @@ def test_every_format_and_release_has_a_curve(capsys: pytest.CaptureFixture[str]
 def test_a_release_that_is_the_machines_own_is_not_said_twice(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    document = answer(capsys, "--formats", "4bit", "--runtimes", "own,mlx-0.32")
+    document = answer(capsys, "--format", "4bit", "--runtimes", "own,mlx-0.32")
     assert len(document["curves"]) == 1
 
 
 def test_a_batch_is_priced_as_its_verify_passes_are(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("--machine", "m3-max-40core-mlx-0.32", "--formats", "4bit", "--most", "6")
+    asked = ("--machine", "m3-max-40core-mlx-0.32", "--format", "4bit", "--most", "6")
     document = answer(capsys, *asked, "--batch", "3")
     machine = choose_profile("m3-max-40core-mlx-0.32").profile.machine
     for row in document["curves"][0]["rows"]:
@@ -67,8 +67,8 @@ def test_a_batch_is_priced_as_its_verify_passes_are(capsys: pytest.CaptureFixtur
 def test_a_memory_size_says_what_fits_and_changes_no_curve(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    small = answer(capsys, "--formats", "bf16", "--memory", "16")
-    large = answer(capsys, "--formats", "bf16", "--memory", "64")
+    small = answer(capsys, "--format", "bf16", "--memory", "16")
+    large = answer(capsys, "--format", "bf16", "--memory", "64")
     assert small["curves"] == large["curves"]
     assert any("does not fit" in note for note in small["notes"])
     assert not any("does not fit" in note for note in large["notes"])
@@ -114,7 +114,7 @@ def test_the_law_prices_the_matrix_that_was_measured() -> None:
 
 
 def test_a_chip_that_nobody_measured_has_none(capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer(capsys, "--formats", "4bit")["measured"] == []
+    assert answer(capsys, "--format", "4bit")["measured"] == []
 
 
 def test_kernels_that_mlx_would_not_choose_are_left_out() -> None:
@@ -131,7 +131,7 @@ def test_a_chip_is_the_same_in_name_and_cores() -> None:
 
 
 def test_the_text_names_the_cliffs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert tokroof.main(["rows", "llama-3.1-8b", "--formats", "8bit"]) == 0
+    assert tokroof.main(["rows", "llama-3.1-8b", "--format", "8bit"]) == 0
     shown = capsys.readouterr().out
     assert "5 rows cost 1.07, row 6 0.98 more (a tile is added)" in shown
 
@@ -139,7 +139,7 @@ def test_the_text_names_the_cliffs(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--formats", "9bit"], "format '9bit': is not a weight format"),
+        (["--format", "9bit"], "format '9bit': is not a weight format"),
         (["--runtimes", "mlx-9.9"], "is not known"),
         (["--most", "1"], "--most 1: is out of range"),
         (["--batch", "0"], "--batch 0: is out of range"),

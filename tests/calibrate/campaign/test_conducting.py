@@ -12,7 +12,7 @@ from calibrate.campaign.agenda import Agenda, drifts, planned_key, recorded_key
 from calibrate.campaign.conduct import check_format
 from calibrate.campaign.plan import PLAIN, PlannedRun
 from calibrate.campaign.shelf import Shelf
-from calibrate.commands.run_grid import conduct, report
+from calibrate.commands.run_grid import closing, conduct, report
 from calibrate.networks import Network
 from calibrate.progress import Lines
 from calibrate.run_file import append_run, read_runs
@@ -176,7 +176,7 @@ class TestConduct:
             seen.append(len(read_runs(output)) if output.exists() else 0)
             return made(run)
 
-        assert conduct(agenda(), output, make, self.lines()) == 0
+        assert conduct(agenda(), output, make, self.lines()) == []
         assert seen == [0, 1, 2, 3]
         assert len(read_runs(output)) == 4
 
@@ -205,7 +205,10 @@ class TestConduct:
                 raise RuntimeError("[malloc] out of memory\nat this place")
             return made(run)
 
-        assert conduct(agenda(), output, make, self.lines()) == 2
+        assert conduct(agenda(), output, make, self.lines()) == [
+            "does not fit",
+            "[malloc] out of memory",
+        ]
         assert len(read_runs(output)) == 2
         assert "canvas canvas=8: canvas: does not fit" in self.said()
         assert "[malloc] out of memory\n" in self.said()
@@ -233,6 +236,15 @@ def test_the_drift_is_the_last_repeat_over_the_first() -> None:
     shown = report([first, last], 4, 0, 1, Path("runs.jsonl"))
     assert "2 of 4 runs are in runs.jsonl, 1 could not be made" in shown
     assert "drifted: smollm2-135m 4bit at 64 +10.0%" in shown
+
+
+def test_the_last_line_counts_what_could_not_be_made_by_reason() -> None:
+    assert closing(["is lost"]) == "1 run could not be made: 1 x is lost"
+    assert closing(["is lost", "is big", "is big"]) == (
+        "3 runs could not be made: 2 x is big; 1 x is lost"
+    )
+    many = closing(["a", "a", "b", "c", "d", "e"])
+    assert many == "6 runs could not be made: 2 x a; 1 x b; 1 x c; 2 more reasons above"
 
 
 def test_real_weights_in_another_format_are_not_taken_for_what_was_planned() -> None:
