@@ -13,7 +13,7 @@ linear likewise. The ways to run passes then give equations that no other probe 
 * queued: :math:`device`
 * pipelined: :math:`\max(device, submit)`
 * decode: :math:`\max(device, build + submit + read)`
-* awaited: :math:`build + \max(device, submit) + sync`
+* awaited: :math:`build + \max(device + submit / c, submit + device / c) + sync` of c commits
 * growing: the same, with what a new context costs in :math:`build`
 
 Real runs of some models may join: a round is priced by the whole model, so they see what no

@@ -36,7 +36,7 @@ class PassTimings:
 
     `products_s` has one entry per timing, or (draws, timings) where the laws are drawn. The
     counts are of shape (timings, unknowns): in device time, in building, submitting, waiting for
-    a result, and reading one that is there.
+    a result, and reading one that is there. `commit_shares` are of each pass (`PassCost`).
     """
 
     mode: tuple[str, ...]
@@ -46,6 +46,7 @@ class PassTimings:
     submit_counts: Array
     sync_counts: Array
     read_counts: Array
+    commit_shares: Array
 
     def predict_s(self, unknowns: Array) -> Array:
         """Times of all timings for constants in the order of `unknown_names`."""
@@ -53,7 +54,10 @@ class PassTimings:
         submit_s = self.submit_counts @ unknowns
         device_s = self.products_s + self.device_counts @ unknowns
         busy_s = np.maximum(device_s, submit_s)
-        waited_s = build_s + busy_s + self.sync_counts @ unknowns
+        committed_s = np.maximum(
+            device_s + self.commit_shares * submit_s, submit_s + self.commit_shares * device_s
+        )
+        waited_s = build_s + committed_s + self.sync_counts @ unknowns
         ways = {
             "build": np.broadcast_to(build_s, busy_s.shape),
             "submit": busy_s,
@@ -94,6 +98,7 @@ def pass_timings(passes: Sequence[Sample], names: Sequence[str], machine: Machin
         submit_counts=counts[2],
         sync_counts=waits,
         read_counts=reads,
+        commit_shares=np.array([float(cost.commit_share) for cost in costs]),
     )
 
 

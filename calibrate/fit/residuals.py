@@ -14,7 +14,7 @@ from calibrate.fit.observations import Observations
 from calibrate.fit.overheads import PASS_PROBES
 from calibrate.fit.pass_timings import format_name, probe_cost
 from calibrate.samples import Sample, settings_text
-from model.cost.pipeline import pipelined_s
+from model.cost.pipeline import awaited_s, pipelined_s
 from model.machine.machine import Machine
 from model.machine.overlap import larger
 from model.machine.profile import Profile
@@ -105,7 +105,7 @@ def pass_s(sample: Sample, machine: Machine) -> float:
         machine = replace(machine, host=replace(machine.host, reshape_s=0.0))
     cost = probe_cost(sample, machine)
     busy_s = larger(cost.device_s, cost.submit_s)
-    waited_s = cost.build_s + busy_s + machine.host.sync_s
+    waited_s = awaited_s([cost], machine.host.sync_s)
     ways: dict[str, Quantity] = {
         "build": cost.build_s,
         "submit": busy_s,

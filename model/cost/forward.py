@@ -34,6 +34,7 @@ import numpy as np
 from model.cost.cache_cost import cache_times
 from model.cost.layer_extras import (
     Extras,
+    is_unfused,
     layer_extras,
     library_attention_s,
     meets_new_shape,
@@ -45,6 +46,11 @@ from model.machine.overlap import larger
 from model.machine.row_law import ProductTime
 from model.network.checkpoint import Checkpoint
 from model.units import Quantity
+
+SMALL_KERNELS, UNFUSED_KERNELS, EXPERTS_KERNELS, PASS_KERNELS = 10, 8, 12, 10
+"""About: of a layer beside its products and attention (norms, rotary embeddings, cache, activation,
+residuals), what attention takes without a kernel of its own, what choosing experts takes, and what
+a pass takes outside its layers (mlx-lm 0.32, `models/llama.py` and `models/switch_layers.py`)."""
 
 
 class Bound(StrEnum):
@@ -72,6 +78,7 @@ class PassCost:
     upper_s: Quantity
     build_s: Quantity
     submit_s: Quantity
+    commit_share: Quantity = 0.0
 
     @property
     def device_s(self) -> Quantity:
@@ -142,6 +149,7 @@ def _forward_pass(
         upper_s=upper_s,
         build_s=bare.build_s + reshape_s,
         submit_s=submit_s,
+        commit_share=commit_share(checkpoint, machine, rows, sequences),
     )
 
 
@@ -224,6 +232,21 @@ def _cacheless_pass(
 
 
 _kept_pass = lru_cache(maxsize=256)(_cacheless_pass)
+
+
+def commit_share(
+    checkpoint: Checkpoint, machine: Machine, rows: Quantity, sequences: int
+) -> Quantity:
+    """The share of a pass that is submitted at once, at most all of it; 0 where nothing waits."""
+    if not machine.kernels_per_commit:
+        return 0.0
+    kernels: Quantity = PASS_KERNELS
+    for layer, repeats, formats in checkpoint.layer_kinds:
+        apart = np.logical_or(sequences > 1, is_unfused(layer, machine, rows))
+        extra = UNFUSED_KERNELS * apart + EXPERTS_KERNELS * (layer.experts is not None)
+        each = len(formats) + (layer.mixer is not None) + SMALL_KERNELS + extra
+        kernels = kernels + checkpoint.architecture.loops * repeats * each
+    return np.minimum(1.0, machine.kernels_per_commit / kernels)
 
 
 def submission_s(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> Quantity:

@@ -1,14 +1,16 @@
 r"""Host and device as a two-stage pipeline: what waiting for a result costs.
 
 MLX builds the graph of a pass in Python (`build`), then submits it kernel by kernel (`submit`)
-while the device already runs its first kernels. Passes that do not depend on a value the host
-must read are queued behind each other. With H and D the times at which host and device are free,
-pass i moves them to
+while the device already runs its first kernels. It gathers kernels and commits them together, so
+that of a pass of c commits the device sees nothing before the first is submitted, and has the last
+to do when all is. Passes that do not depend on a value the host must read are queued behind each
+other. With H and D the times at which host and device are free, pass i moves them to
 
 .. math::
 
    H_i = H_{i-1} + build_i + submit_i, \qquad
-   D_i = \max\bigl(\max(H_{i-1} + build_i, D_{i-1}) + device_i,\; H_i\bigr)
+   D_i = \max\bigl(\max(H_{i-1} + build_i + submit_i / c_i, D_{i-1}) + device_i,\;
+                   H_i + device_i / c_i\bigr)
 
 and a round that reads its tokens ends at :math:`D + sync`. Plain decoding never waits, since
 mlx-lm builds the next step before it reads the last one: in the steady state a token takes
@@ -37,7 +39,10 @@ def awaited_s(passes: Iterable[PassCost], sync_s: Quantity) -> Quantity:
     host_free: Quantity = 0.0
     device_free: Quantity = 0.0
     for cost in passes:
-        built = host_free + cost.build_s
-        host_free = built + cost.submit_s
-        device_free = larger(larger(built, device_free) + cost.device_s, host_free)
+        begins = host_free + cost.build_s + cost.submit_s * cost.commit_share
+        host_free = host_free + cost.host_s
+        device_free = larger(
+            larger(begins, device_free) + cost.device_s,
+            host_free + cost.device_s * cost.commit_share,
+        )
     return device_free + sync_s

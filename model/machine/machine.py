@@ -43,7 +43,8 @@ class Machine:
     attention, `grouping` when gathered experts share tiles (None: never). `sustained_share` is
     the share of its cold speed that remains after minutes of work.
     `apart_reread` is the share of the weights that each further sequence of a batch reads again
-    where sequences are tiled apart.
+    where sequences are tiled apart. `kernels_per_commit` are submitted before the device begins
+    with the first of them; 0 where it begins at once.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Machine:
     grouping: Grouping | None = None
     sustained_share: Quantity | None = None
     apart_reread: Quantity = 1.0
+    kernels_per_commit: float = 0.0
 
     def law(
         self, weight_format: WeightFormat, *, depth: int, columns: int, widest: int | None = None

@@ -28,6 +28,7 @@ import numpy as np
 
 from model.machine.constant import Constant, Origin
 from model.machine.kernels.attention import library_attention, vector_attention
+from model.machine.kernels.commits import kernels_per_commit
 from model.machine.kernels.dispatch import dispatch_of
 from model.machine.kernels.gpu import Gpu
 from model.machine.kernels.grouping import grouping
@@ -215,6 +216,12 @@ class Profile:
             library_attention=library_attention(header.device, header.runtime, self.mlx_variables),
             grouping=grouping(header.device, header.runtime),
             sustained_share=values.get(SUSTAINED_SHARE),
+            kernels_per_commit=kernels_per_commit(
+                header.device,
+                header.runtime,
+                str(self.environment.get("architecture", "")),
+                self.mlx_variables,
+            ),
             apart_reread=np.minimum(values.get(APART_REREAD, 1.0), 1.0),
         )
 

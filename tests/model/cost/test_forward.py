@@ -17,6 +17,7 @@ from model.machine.overheads import Device, Submission
 from model.machine.row_law import Shape
 from model.network.checkpoint import Checkpoint
 from model.network.config import read_config
+from model.network.target import load_target
 from model.network.weight_format import weight_format
 from tests.model.machines import NO_DEVICE, NO_HOST, flat_law, machine, small
 
@@ -213,3 +214,15 @@ def test_whole_rows_are_kept_and_arrays_are_not_and_both_agree() -> None:
     # Another machine is another question, however alike.
     other = machine(flat_law(bandwidth=2e11, flops=1e12, tile_rows=5.0))
     assert float(cacheless_pass(checkpoint, other, 3).device_s) < float(kept.device_s)
+
+
+def test_a_deep_network_is_committed_in_many_parts_and_a_shallow_one_in_one() -> None:
+    """18 kernels a layer of Llama: seven products, attention, and ten small ones."""
+    here = replace(machine(flat_law(bandwidth=1e11)), kernels_per_commit=100.0)
+    deep = load_target("llama-3.1-8b", "4bit")
+    assert float(forward_pass(deep, here, rows=1, context=128).commit_share) == pytest.approx(
+        100 / (32 * 18 + 10)
+    )
+    assert float(forward_pass(small(), here, rows=1, context=128).commit_share) == 1.0
+    at_once = machine(flat_law(bandwidth=1e11))
+    assert forward_pass(deep, at_once, rows=1, context=128).commit_share == 0.0

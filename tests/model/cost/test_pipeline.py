@@ -10,9 +10,12 @@ from model.cost.forward import PassCost
 from model.cost.pipeline import awaited_s, pipelined_s
 
 seconds = st.floats(min_value=0.0, max_value=10.0)
+shares = st.floats(min_value=0.0, max_value=1.0)
 
 
-def cost(*, device: float, build: float = 0.0, submit: float = 0.0) -> PassCost:
+def cost(
+    *, device: float, build: float = 0.0, submit: float = 0.0, commit_share: float = 0.0
+) -> PassCost:
     return PassCost(
         weights_s=device,
         kv_s=0.0,
@@ -22,6 +25,7 @@ def cost(*, device: float, build: float = 0.0, submit: float = 0.0) -> PassCost:
         upper_s=device,
         build_s=build,
         submit_s=submit,
+        commit_share=commit_share,
     )
 
 
@@ -51,12 +55,21 @@ def test_a_short_draft_leaves_the_verify_pass_to_be_built() -> None:
     assert float(awaited_s([draft, verify], 0.0)) == 2.5 + 4.0
 
 
-@given(st.lists(st.tuples(seconds, seconds, seconds), min_size=1, max_size=6), seconds)
+def test_a_device_waits_for_the_first_commit_and_has_the_last_left() -> None:
+    """In one commit host and device take turns; in four a quarter of either shows."""
+    slow_device = {"device": 4.0, "build": 1.0, "submit": 2.0}
+    slow_host = {"device": 2.0, "build": 1.0, "submit": 4.0}
+    for share, device_bound, host_bound in ((1.0, 7.0, 7.0), (0.25, 5.5, 5.5), (0.0, 5.0, 5.0)):
+        assert float(awaited_s([cost(**slow_device, commit_share=share)], 0.0)) == device_bound
+        assert float(awaited_s([cost(**slow_host, commit_share=share)], 0.0)) == host_bound
+
+
+@given(st.lists(st.tuples(seconds, seconds, seconds, shares), min_size=1, max_size=6), seconds)
 def test_a_round_is_bounded_by_its_longer_stage_and_by_the_sum(
-    passes: list[tuple[float, float, float]], sync: float
+    passes: list[tuple[float, float, float, float]], sync: float
 ) -> None:
-    costs = [cost(device=d, build=b, submit=s) for d, b, s in passes]
+    costs = [cost(device=d, build=b, submit=s, commit_share=c) for d, b, s, c in passes]
     time = float(awaited_s(costs, sync))
-    device, host = sum(d for d, _, _ in passes), sum(b + s for _, b, s in passes)
+    device, host = sum(d for d, *_ in passes), sum(b + s for _, b, s, _ in passes)
     assert max(device, host) + sync <= time * (1 + 1e-12) + 1e-12
     assert time <= device + host + sync + 1e-9

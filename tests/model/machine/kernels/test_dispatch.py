@@ -8,6 +8,7 @@ import pytest
 
 from model.catalog import kernel_data
 from model.machine.kernels.attention import is_unfused, library_attention, vector_attention
+from model.machine.kernels.commits import kernels_per_commit
 from model.machine.kernels.dispatch import Dispatch, dispatch_of
 from model.machine.kernels.gpu import Gpu
 from model.machine.kernels.grouping import grouping
@@ -249,3 +250,27 @@ def test_names_of_releases_and_tables_agree() -> None:
             for line in kernel_data(back_end).get(table, []):
                 for name in (f"mlx-{line[bound]}" for bound in ("since", "until") if bound in line):
                     assert runtime_name(named_release(name)) == name
+
+
+class TestCommits:
+    """How many kernels MLX gathers before a device sees the first."""
+
+    @pytest.mark.parametrize(
+        ("back_end", "architecture", "kernels"),
+        [
+            ("cuda", "sm_90", 100),
+            ("cuda", "sm_121", 20),
+            ("cuda", "sm_86", 0),
+            ("metal", "applegpu_g15s", 0),
+            ("cpu", "", 0),
+        ],
+    )
+    def test_it_is_told_by_the_architecture(
+        self, back_end: str, architecture: str, kernels: int
+    ) -> None:
+        assert kernels_per_commit(back_end, "mlx-0.32.4", architecture, {}) == kernels
+
+    @pytest.mark.parametrize(("stated", "kernels"), [("7", 7), ("0", 100), ("many", 100)])
+    def test_the_environment_may_say_otherwise(self, stated: str, kernels: int) -> None:
+        variables = {"MLX_MAX_OPS_PER_BUFFER": stated}
+        assert kernels_per_commit("cuda", "mlx-0.32.4", "sm_90", variables) == kernels
