@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrate.fit.curves import curves
 from calibrate.fit.observations import Observations
-from model.machine.kernels.dispatch import Kernel, KernelUse
+from model.machine.kernels.dispatch import KernelUse
 from model.machine.row_law import Shape
 
 FILLS = (0.0, *np.geomspace(1024.0, 65_536.0, 13).tolist())
@@ -37,22 +37,23 @@ def common_fills(
     if len(uses) != 1:
         return {}
     [shared] = uses
-    ends = [use.first_row for use in shared[1:]] + [math.inf]
     found: dict[int, float] = {}
-    for use, end in zip(shared, ends, strict=True):
+    for use in shared:
         if use.kernel.pads and not use.kernel.library:
-            costs = [misfits(each, use.kernel, use.first_row, end) for each in told.values()]
+            costs = [misfits(each, use) for each in told.values()]
             found[use.first_row] = FILLS[int(np.argmin(np.sum(costs, axis=0)))]
     return found
 
 
-def misfits(observations: Observations, kernel: Kernel, first_row: int, end: float) -> list[float]:
+def misfits(observations: Observations, use: KernelUse) -> list[float]:
     """The least misfit that each fill leaves on the timings of one kernel; rates are free."""
-    start, stop = np.searchsorted(observations.rows, [first_row, end])
+    end = math.inf if use.last_row is None else use.last_row + 1
+    start, stop = np.searchsorted(observations.rows, [use.first_row, end])
     part = observations.part(int(start), int(stop))
     if not len(part.rows):
         return [0.0] * len(FILLS)
     library = curves(part, math.inf, FILLS)
     return [
-        library.best(0, len(part.rows), 0.0, library.of_kernel(kernel, fill))[1] for fill in FILLS
+        library.best(0, len(part.rows), 0.0, library.of_kernel(use.kernel, fill))[1]
+        for fill in FILLS
     ]
