@@ -47,8 +47,9 @@ class Shelf:
 
     def clear(self) -> None:
         """Drop all of them."""
-        self._held.clear()
-        release()
+        if self._held:
+            self._held.clear()
+            release()
 
 
 def check_format(planned: Spec, found: Network) -> None:
