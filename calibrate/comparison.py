@@ -120,10 +120,10 @@ def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
     return comparisons
 
 
-def baseline_key(run: Run) -> tuple[str, str, str, int, Environment]:
+def baseline_key(run: Run) -> tuple[str, str, str, str, int, Environment]:
     """Runs with the same key differ in strategy alone."""
     weights, context = run.target_weights, run.context_tokens
-    return run.target, run.target_format, weights, context, run.environment
+    return run.target, run.target_format, weights, run.library, context, run.environment
 
 
 def attempt(run: Run, profile: Profile) -> tuple[Prediction | None, str | None]:

@@ -34,6 +34,20 @@ def needed_bytes(
     return needed
 
 
+def needed_by_mlx_vlm(
+    settings: Settings,
+    target: Checkpoint,
+    head: Checkpoint | None,
+    *,
+    context: int,
+    tokens: int,
+) -> float:
+    """The same of a decode by mlx-vlm, whose last block or draft may reach beyond the end."""
+    drafted = 2 * settings.draft_length + 1 if settings.draft_length else 0
+    positions = context + tokens + settings.block + drafted
+    return needed_bytes(settings, target, head, positions=positions)
+
+
 def check_memory(what: str, needed: float, free_bytes: int) -> None:
     """Refuse a run that does not fit: it would be swapped, and time nothing.
 

@@ -12,18 +12,22 @@ from calibrate.repeats import apart
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 
-Key: TypeAlias = tuple[str, str, int, Settings]
-"""Target, format, context and settings: runs with the same key are repeats."""
+Key: TypeAlias = tuple[str, str, int, Settings, int, bool]
+"""Target, format, context, settings, the answer's length if it is denoised, and whether mlx-vlm
+decodes: runs with the same key are repeats."""
 
 
 def planned_key(run: PlannedRun) -> Key:
     """The key that the record of a planned run will have."""
-    return run.target, run.format_name, run.context, run.recorded
+    answer = run.tokens if run.settings.block else 0
+    return run.target, run.format_name, run.context, run.recorded, answer, run.by_mlx_vlm
 
 
 def recorded_key(run: Run) -> Key:
     """The key of a record."""
-    return run.target, run.target_format, run.context_tokens, run.settings
+    answer, by_mlx_vlm = run.tokens if run.block else 0, bool(run.library)
+    place = run.target, run.target_format, run.context_tokens
+    return *place, run.settings, answer, by_mlx_vlm
 
 
 @final

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from calibrate.campaign.plan import SAME, PlannedRun
-from calibrate.campaign.shelf import Shelf
+from calibrate.campaign.arms import SAME
+from calibrate.campaign.conduct_mlx_vlm import MlxVlmConductor
+from calibrate.campaign.plan import PlannedRun
+from calibrate.campaign.shelf import Shelf, check_format
 from calibrate.decode import Pace, decode
 from calibrate.decoding.loops import arm
 from calibrate.decoding.lossless import compared, divergence
@@ -18,7 +20,6 @@ from calibrate.open_network import checkpoint_of
 from calibrate.prompts import prompt_tokens
 from calibrate.run_memory import check_memory, needed_bytes
 from calibrate.run_record import Run
-from model.errors import InputError
 
 
 @final
@@ -34,6 +35,7 @@ class Conductor:
         self._shelf = shelf or Shelf()
         self._start: tuple[tuple[object, ...], Start] | None = None
         self._plain: dict[tuple[object, ...], Run] = {}
+        self._by_mlx_vlm = MlxVlmConductor()
 
     def run(self, planned: PlannedRun) -> Run:
         """Make one run.
@@ -41,6 +43,10 @@ class Conductor:
         Raises:
             InputError: it does not fit, or its networks or settings cannot be run.
         """
+        if planned.by_mlx_vlm:
+            self._forget()
+            return self._by_mlx_vlm.run(planned)
+        self._by_mlx_vlm.forget()
         place = (*planned.network, planned.context)
         if self._start is not None and self._start[0] != place:
             self._start = None
@@ -48,7 +54,7 @@ class Conductor:
         specs = (planned.network,) if planned.draft is None else (planned.network, planned.draft)
         spare_bytes = caches_bytes(planned)
         target, *others = self._shelf.bring(specs, spare_bytes)
-        check_format(planned, target)
+        check_format(planned.network, target)
         check_memory(planned.text, spare_bytes, free_bytes())
         draft = target if planned.settings.draft == SAME else (others or [None])[0]
         start = self._started(place, target, planned.context)
@@ -63,6 +69,11 @@ class Conductor:
             if made.draft is not None and made.draft is not target:
                 start.forget(made.draft)
         return self._compared(place, run, target, start)
+
+    def _forget(self) -> None:
+        """Keep nothing in memory: what comes next is another library's."""
+        self._start = None
+        self._shelf.clear()
 
     def _started(self, place: tuple[object, ...], target: Network, context: int) -> Start:
         if self._start is None:
@@ -81,17 +92,6 @@ class Conductor:
         if said := divergence(run, plain, target, start.tokens):
             self._say(said)
         return run
-
-
-def check_format(planned: PlannedRun, target: Network) -> None:
-    """Refuse real weights in another format than the plan says: they would be taken for it.
-
-    Raises:
-        InputError: such weights.
-    """
-    if target.format_name != planned.format_name:
-        wrong = f"has its weights in {target.format_name}"
-        raise InputError(f"{planned.target} in {planned.format_name}", wrong, "plan that format")
 
 
 def caches_bytes(planned: PlannedRun) -> float:

@@ -25,28 +25,40 @@ network of a stage is decoded plainly and by every arm at every context,
     acceptances = [0.6]        # forced; without it the target decides
     # skips = [0.25]  ngrams = [3]  batches = [4, 16]  canvases = [32]
 
+    [[stages]]                 # what mlx-vlm runs has stages of its own
+    targets = ["llada2.0-mini"]
+    formats = ["4bit"]
+    contexts = [128]
+
+    [[stages.arms]]
+    strategy = "diffusion"     # or draft-head
+    blocks = [32, 64]
+    answers = [128, 512]       # tokens of each answer, whatever the stage's tokens and limit are
+    steps = [8]                # or committed = [4.0]  or thresholds = [0.9]
+    # head = "qwen3.5-4b-mtp"  head_format = "bf16"  draft_lengths = [2]  acceptances = [0.6]
+
 Stages are run in the order of the file, so the most telling ones come first. With an agreement
 every run is made twice in each stage, and then again only until the typical rounds of its two
 fastest makes, of whatever stage or process, differ by no more than that share of the shorter; the
 run that ends a network is always made. The format of a folder with real weights is the one that
-they are stored in.
+they are stored in. Beside a head the target is decoded plainly by mlx-vlm too, and beside diffusion
+not at all, for such a network cannot.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import final
 
+from calibrate.campaign.arms import SAME, PlannedArm, arm_settings
 from calibrate.open_network import WEIGHTS
-from calibrate.run_settings import BY_MLX_VLM, Settings, layer_skip
+from calibrate.run_settings import BY_MLX_VLM, Settings
+from model.commands.diffusion_options import check_answer
 from model.errors import InputError
-from model.network.checkpoint import Checkpoint
-from model.network.sublayers import middle_block
 from model.network.target import load_target
 from model.typed_json import record_from_json
 
@@ -54,24 +66,7 @@ LARGEST_BYTES = 1_000_000
 MOST_RUNS = 100_000
 SURELY_MADE = 2
 """Makes of a run before any can agree."""
-SAME = "same"
 PLAIN = Settings(strategy="plain")
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedArm:
-    """A strategy and lists of its settings; every combination is a run."""
-
-    strategy: str
-    draft: str = ""
-    draft_format: str = ""
-    draft_lengths: tuple[int, ...] = ()
-    acceptances: tuple[float, ...] = ()
-    skips: tuple[float, ...] = ()
-    ngrams: tuple[int, ...] = ()
-    batches: tuple[int, ...] = ()
-    canvases: tuple[int, ...] = ()
 
 
 @final
@@ -89,6 +84,11 @@ class Stage:
     repeats: int = 1
     agreement: float = 0.0
 
+    @property
+    def by_mlx_vlm(self) -> bool:
+        """Whether mlx-vlm runs its arms."""
+        return any(arm.strategy in BY_MLX_VLM for arm in self.arms)
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class GridPlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRun:
-    """One run: what is decoded, where from, by which settings, and for how long.
+    """One run: what is decoded, where from, by which settings, for how long, and by whom.
 
     Attributes:
         made_before: How often its stage has planned it already; 0 of the run that ends a network.
@@ -119,6 +119,7 @@ class PlannedRun:
     limit_s: float
     made_before: int = 0
     agreement: float = 0.0
+    by_mlx_vlm: bool = False
 
     @property
     def network(self) -> tuple[str, str, str]:
@@ -145,7 +146,8 @@ class PlannedRun:
     @property
     def text(self) -> str:
         """The run in a few words."""
-        return f"{self.target} {self.format_name} at {self.context}: {self.recorded.text}"
+        answer = f" answer={self.tokens}" if self.settings.block else ""
+        return f"{self.target} {self.format_name} at {self.context}: {self.recorded.text}{answer}"
 
 
 def shipped_plans() -> tuple[str, ...]:
@@ -191,6 +193,11 @@ def check_stage(stage: Stage, where: str) -> None:
     if stage.weights not in WEIGHTS:
         right = f"one of {', '.join(WEIGHTS)}"
         raise InputError(f"{where}: weights {stage.weights!r}", "is unknown", right)
+    strategies = {arm.strategy for arm in stage.arms}
+    if stage.by_mlx_vlm and len(strategies) > 1:
+        wrong = f"are {' and '.join(sorted(strategies))}"
+        right = f"give {' and '.join(BY_MLX_VLM)} stages of their own"
+        raise InputError(f"{where}: arms", wrong, right)
     rules = (
         (all(each >= 1 for each in stage.contexts), "contexts", "give 1 or more tokens"),
         (stage.tokens >= 3, "tokens", "give 3 or more"),
@@ -230,65 +237,28 @@ def planned_runs(plan: GridPlan) -> tuple[PlannedRun, ...]:
 def network_runs(stage: Stage, target: str, format_name: str, seed: int) -> list[PlannedRun]:
     """The runs of one network of a stage, context by context."""
     checkpoint = load_target(target, format_name)
-    settings = [PLAIN]
+    denoises = any(arm.strategy == "diffusion" for arm in stage.arms)
+    decodes = [] if denoises else [(PLAIN, stage.tokens)]
     for arm in stage.arms:
-        settings += arm_settings(arm, checkpoint, seed)
+        decodes += product(arm_settings(arm, checkpoint, seed), arm.answers or (stage.tokens,))
     runs: list[PlannedRun] = []
     for context, repeat in product(stage.contexts, range(stage.repeats)):
+        if denoises:
+            longest = max(tokens for _, tokens in decodes)
+            check_answer(f"{target}: answer of", longest, checkpoint, context=context)
         runs += [
             PlannedRun(
                 target=target,
                 format_name=format_name,
                 weights=stage.weights,
                 context=context,
-                settings=each,
-                tokens=max(stage.tokens, each.draft_length + 2),
+                settings=settings,
+                tokens=tokens if settings.block else max(tokens, settings.draft_length + 2),
                 limit_s=stage.limit_s,
                 made_before=repeat,
                 agreement=stage.agreement,
+                by_mlx_vlm=stage.by_mlx_vlm,
             )
-            for each in (settings if repeat % 2 == 0 else settings[::-1])
+            for settings, tokens in (decodes if repeat % 2 == 0 else decodes[::-1])
         ]
     return runs
-
-
-def arm_settings(arm: PlannedArm, target: Checkpoint, seed: int) -> Iterator[Settings]:
-    """Every combination of an arm's lists; a list that its strategy does not have is refused.
-
-    The draft `same` stays that word: the target itself, whatever its name and format are.
-
-    Raises:
-        InputError: a setting that is missing, out of range or of another strategy.
-    """
-    if arm.strategy in BY_MLX_VLM:
-        right = f"run it alone: tokroof run {arm.strategy}"
-        raise InputError(f"strategy {arm.strategy}", "is not run in a plan", right)
-    forced: tuple[float | None, ...] = arm.acceptances or (None,)
-    lengths = arm.draft_lengths or (0,)
-    is_skipping = arm.strategy == "layer-skip"
-    for holds, name in (
-        (bool(arm.skips) == is_skipping, "skips"),
-        (bool(arm.draft) == (arm.strategy == "speculative"), "draft"),
-    ):
-        if not holds:
-            right = "layer-skip takes skips, speculative a draft, and nothing else does"
-            raise InputError(f"{arm.strategy}: {name}", "is missing or not its own", right)
-    if is_skipping:
-        for share, acceptance, length in product(arm.skips, forced, lengths):
-            skipped = middle_block(target.architecture, share)
-            yield layer_skip(skipped, length, acceptance, 0 if acceptance is None else seed)
-        return
-    for ngram, batch, canvas, acceptance, length in product(
-        arm.ngrams or (0,), arm.batches or (1,), arm.canvases or (0,), forced, lengths
-    ):
-        yield Settings(
-            strategy=arm.strategy,
-            draft=arm.draft,
-            draft_format=arm.draft_format,
-            draft_length=length,
-            ngram=ngram,
-            batch=batch,
-            canvas=canvas,
-            forced_acceptance=acceptance,
-            seed=seed if acceptance is not None else 0,
-        )

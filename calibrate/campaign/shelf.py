@@ -9,6 +9,7 @@ from calibrate.environment import free_bytes
 from calibrate.mlx_device import release
 from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of, open_network
+from model.errors import InputError
 
 Spec: TypeAlias = tuple[str, str, str]
 """Target, format, and whose weights."""
@@ -43,3 +44,21 @@ class Shelf:
         for spec in missing:
             self._held[spec] = self._opener(*spec)
         return tuple(self._held[spec] for spec in wanted)
+
+    def clear(self) -> None:
+        """Drop all of them."""
+        if self._held:
+            self._held.clear()
+            release()
+
+
+def check_format(planned: Spec, found: Network) -> None:
+    """Refuse real weights in another format than the plan says: they would be taken for it.
+
+    Raises:
+        InputError: such weights.
+    """
+    name, format_name, _ = planned
+    if found.format_name != format_name:
+        wrong = f"has its weights in {found.format_name}"
+        raise InputError(f"{name} in {format_name}", wrong, "plan that format")

@@ -22,7 +22,7 @@ from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of
 from calibrate.progress import token_bar
 from calibrate.prompts import prompt_tokens
-from calibrate.run_memory import check_memory, needed_bytes
+from calibrate.run_memory import check_memory, needed_by_mlx_vlm
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 from calibrate.vlm.diffusion import open_diffusion, run_diffusion
@@ -63,8 +63,7 @@ def check_answers(
     check_diffusion(target)
     for answer in lengths:
         check_answer("--answer", answer, target, context=request.context)
-    positions = request.context + max(lengths) + settings.block
-    needed = needed_bytes(settings, target, None, positions=positions)
+    needed = needed_by_mlx_vlm(settings, target, None, context=request.context, tokens=max(lengths))
     name = f"{options.target} {target.weight_format.name}"
     check_memory(f"diffusion of {name}", needed, free_bytes())
 
@@ -91,7 +90,10 @@ def check_head(options: argparse.Namespace, request: Request, settings: list[Set
     longest = max(each.draft_length for each in settings)
     positions = request.context + request.tokens + 2 * longest + 1
     target.check_context(float(positions))
-    needed = max(needed_bytes(each, target, head, positions=positions) for each in settings)
+    needed = max(
+        needed_by_mlx_vlm(each, target, head, context=request.context, tokens=request.tokens)
+        for each in settings
+    )
     check_memory(f"draft-head of {options.target}", needed, free_bytes())
 
 

@@ -12,6 +12,7 @@ from calibrate.run_strategy import strategy_of
 from model.catalog import packaged_profile_text
 from model.machine.profile import Profile
 from model.machine.profile_file import profile_from_json
+from model.strategies.block_diffusion import BlockDiffusion
 from model.strategies.prompt_lookup import PromptLookup
 from tests.calibrate.test_run_timings import BLANK
 
@@ -113,6 +114,42 @@ def test_rounds_without_a_match_are_priced_as_such(m3: Profile) -> None:
 
 def test_without_a_plain_run_there_is_no_speedup_to_score(m3: Profile) -> None:
     assert [each.quantity for each in compare_runs([BLANK], m3)] == [THROUGHPUT]
+
+
+def test_a_baseline_is_decoded_by_the_same_library(m3: Profile) -> None:
+    other = replace(PLAIN, library="mlx-vlm 0.7.10", round_s=(0.1,) * 8)
+    run = replace(BLANK, round_s=(0.4,) * 8, accepted=(1,) * 8)
+    assert SPEEDUP not in [each.quantity for each in compare_runs([other, run], m3)]
+    by_same = replace(run, library=other.library)
+    scored = {each.quantity: each for each in compare_runs([other, PLAIN, by_same], m3)}
+    assert scored[SPEEDUP].measured == pytest.approx(0.5)
+
+
+DIFFUSION = replace(
+    PLAIN,
+    target="llada2.0-mini",
+    strategy="diffusion",
+    block=8,
+    steps=2,
+    tokens=8,
+    output=(1,) * 8,
+    round_s=(0.1,) * 3,
+    accepted=(0,) * 3,
+    commits=(4, 4, 0),
+    library="mlx-vlm 0.7.10",
+)
+
+
+@pytest.mark.parametrize(
+    ("met", "expected"), [((), 1 / 3), ((False,) * 3, 0.0), ((True, False, True), 2 / 3)]
+)
+def test_a_denoised_answer_is_priced_with_the_shapes_it_met(
+    m3: Profile, met: tuple[bool, ...], expected: float
+) -> None:
+    """Where the record does not say, with those of a first answer: of one block, one."""
+    strategy, _, _ = strategy_of(replace(DIFFUSION, new_shapes=met), m3.machine)
+    assert isinstance(strategy, BlockDiffusion)
+    assert strategy.new_shapes == pytest.approx(expected)
 
 
 def test_what_is_not_known_is_refused_with_its_reason(m3: Profile) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from calibrate.campaign.agenda import Agenda, drifts, planned_key, recorded_key
-from calibrate.campaign.conduct import check_format
 from calibrate.campaign.plan import PLAIN, PlannedRun
-from calibrate.campaign.shelf import Shelf
+from calibrate.campaign.shelf import Shelf, check_format
 from calibrate.commands.run_grid import closing, conduct, report
 from calibrate.networks import Network
 from calibrate.progress import Lines
@@ -258,8 +257,8 @@ def test_real_weights_in_another_format_are_not_taken_for_what_was_planned() -> 
         tokenizer=None,
     )
     with pytest.raises(InputError, match="smollm2-135m in 4bit: has its weights in 8bit; plan"):
-        check_format(planned(), stored)
-    check_format(replace(planned(), format_name="8bit"), stored)
+        check_format(planned().network, stored)
+    check_format(replace(planned(), format_name="8bit").network, stored)
 
 
 class TestShelf:

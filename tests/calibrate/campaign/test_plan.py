@@ -75,6 +75,57 @@ class TestPlannedRuns:
         assert planned_key(run)[3].draft_format == "4bit"
 
 
+DIFFUSION = """
+about = "answers of two lengths"
+seed = 3
+
+[[stages]]
+targets = ["llada2.0-mini"]
+formats = ["4bit"]
+contexts = [64]
+
+[[stages.arms]]
+strategy = "diffusion"
+blocks = [32, 64]
+answers = [32, 128]
+committed = [4.0]
+"""
+HEAD = """
+about = "a head"
+
+[[stages]]
+targets = ["qwen3.5-4b"]
+formats = ["4bit"]
+contexts = [64]
+
+[[stages.arms]]
+strategy = "draft-head"
+head = "qwen3.5-4b-mtp"
+draft_lengths = [1, 2]
+acceptances = [0.5]
+"""
+
+
+class TestByMlxVlm:
+    def test_what_denoises_is_not_decoded_plainly(self, tmp_path: Path) -> None:
+        runs = planned_runs(read_plan(written(tmp_path, DIFFUSION)))
+        places = [(run.settings.block, run.tokens) for run in runs]
+        assert places == [(32, 32), (32, 128), (64, 32), (64, 128), (32, 32)]
+        assert {run.settings.seed for run in runs} == {3}
+        assert all(run.by_mlx_vlm for run in runs)
+        assert runs[1].text.endswith("diffusion block=32 committed=4 answer=128")
+
+    def test_answers_of_other_lengths_are_no_repeats(self, tmp_path: Path) -> None:
+        runs = planned_runs(read_plan(written(tmp_path, DIFFUSION)))
+        assert len({planned_key(run) for run in runs}) == 4
+
+    def test_a_head_is_beside_plain_decoding_by_the_same_library(self, tmp_path: Path) -> None:
+        plain, one, *_ = planned_runs(read_plan(written(tmp_path, HEAD)))
+        assert (plain.settings.strategy, plain.by_mlx_vlm) == ("plain", True)
+        assert one.draft == ("qwen3.5-4b-mtp", "bf16", "random")
+        assert (one.recorded.draft_format, one.recorded.forced_acceptance) == ("bf16", 0.5)
+
+
 @pytest.mark.parametrize("name", shipped_plans())
 def test_shipped_plans_can_be_run(name: str) -> None:
     plan = read_plan(name)
@@ -101,7 +152,22 @@ def test_shipped_plans_can_be_run(name: str) -> None:
         (SMALL.replace('["4bit", "8bit"]', '["9bit"]'), "9bit"),
         (SMALL.replace("smollm2-135m", "smollm9-135m"), "smollm9-135m"),
         (SMALL.replace('"canvas"', '"sideways"'), "strategy 'sideways': is not known"),
-        (SMALL.replace('"canvas"', '"diffusion"'), "strategy diffusion: is not run in a plan"),
+        (
+            SMALL.replace('"canvas"', '"diffusion"'),
+            "stage 1: arms: are diffusion and speculative; ",
+        ),
+        (DIFFUSION.replace("llada2.0-mini", "qwen3-4b"), "qwen3-4b: is no diffusion model"),
+        (DIFFUSION.replace("128]", "0]"), "diffusion: answers: is out of range"),
+        (DIFFUSION.replace("128]", "40_000]"), "llada2.0-mini: answer of 40000: is, behind 64"),
+        (DIFFUSION.replace("answers = [32, 128]", ""), "diffusion: answers: is missing"),
+        (DIFFUSION.replace("blocks = [32, 64]", ""), "diffusion: block: is 0"),
+        (DIFFUSION.replace("[4.0]", "[33.0]"), "diffusion: committed: is 33"),
+        (DIFFUSION + "steps = [8]", "steps, committed and threshold: are more than one"),
+        (SMALL + "blocks = [8]", "canvas: block: is 8"),
+        (SMALL + "answers = [8]", "canvas: answers: is missing or not its own"),
+        (HEAD.replace("qwen3.5-4b-mtp", "nothing"), "nothing"),
+        (HEAD.replace('["qwen3.5-4b"]', '["qwen3.5-9b"]'), "head qwen3.5-4b-mtp: reads states of"),
+        (HEAD.replace("head =", "draft ="), "draft-head: draft: is missing or not its own"),
         (SMALL.replace("[1, 2]", "[100]"), "draft_length: is 100 of a speculative run"),
         (SMALL.replace("[0.5]", "[1.5]"), "forced_acceptance: is 1.5"),
         (SMALL.replace('draft = "same"', ""), "speculative: draft: is missing or not its own"),
