@@ -21,7 +21,15 @@ from model.machine.constant import Constant, Origin
 from model.machine.kernels.attention import vector_attention
 from model.machine.kernels.dispatch import dispatch_of
 from model.machine.kernels.gpu import gpu_of
-from model.machine.profile import DEVICE_CONSTANTS, HOST_CONSTANTS, Header, Profile, seeded_draws
+from model.machine.profile import (
+    DEVICE_CONSTANTS,
+    HOST_CONSTANTS,
+    TWO_PASS,
+    UNFUSED,
+    Header,
+    Profile,
+    seeded_draws,
+)
 from model.typed_json import record_from_json
 
 PASS_SETTINGS = (*(ours for _, ours in DIMENSIONS), "rows", "context")
@@ -64,10 +72,11 @@ def fit_profile(
     laws += experts
     variables = dict(environment.mlx_variables)
     vector = vector_attention(environment.device, environment.runtime, variables)
-    attention, *unfused = fit_attention(samples, kernel.value, jitter_s, activation_bytes, vector)
+    attention = fit_attention(samples, kernel.value, jitter_s, activation_bytes, vector)
     known = {"kernel_s": kernel} | of_experts
-    for law in (*laws, attention, *unfused):
+    for law in (*laws, *attention.values()):
         known |= law.constants
+    forms = {shape: law.form for shape, law in attention.items()}
     header = Header(
         name=name,
         chip=environment.chip,
@@ -80,8 +89,9 @@ def fit_profile(
         context_measured=max(s.number("context") for s in samples if s.probe == "attention"),
         residual_log=0.0,
         laws=tuple(law.form for law in laws),
-        attention=attention.form,
-        unfused_attention=unfused[0].form if unfused else None,
+        attention=forms[""],
+        two_pass_attention=forms.get(TWO_PASS),
+        unfused_attention=forms.get(UNFUSED),
         gpu=gpu,
     )
     return with_overheads(header, known, samples, environment, runs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 from zlib import crc32
@@ -20,7 +20,7 @@ from model.cost.cache_cost import cache_product, scores_product
 from model.machine.constant import Constant, Origin
 from model.machine.kernels.attention import VectorAttention, is_unfused
 from model.machine.kernels.dispatch import Dispatch, Kernel, KernelUse
-from model.machine.profile import UNFUSED, LawForm, RegimeForm
+from model.machine.profile import TWO_PASS, UNFUSED, LawForm, RegimeForm
 from model.machine.row_law import RowLaw, Shape, shape_of
 from model.network.mixer import Attention
 from model.network.weight_format import weight_format
@@ -97,41 +97,61 @@ def fit_attention(
     jitter_s: float,
     element_bytes: int,
     vector: VectorAttention | None = None,
-) -> list[FittedLaw]:
-    """The law of attention over a cache, and that without one kernel where it was timed.
+) -> dict[str, FittedLaw]:
+    """The laws of attention over a cache by their shapes, of what was timed.
 
     `vector` is the rule of the runtime's own kernel, where its tables have one.
     """
-    groups: dict[bool, list[Sample]] = {False: [], True: []}
+    groups: dict[str, list[Sample]] = {"": [], TWO_PASS: [], UNFUSED: []}
     for sample in samples:
         if sample.probe == "attention":
-            groups[was_unfused(sample, vector)].append(sample)
-    # Vectors by matrices, and matrices by matrices: other kernels.
-    several = {} if vector is None else {vector.most_rows + 1: None}
-    known: dict[bool, Mapping[int, Kernel | None]] = {False: {}, True: {1: None, **several}}
-    return [
-        fitted(
-            attention_observations(group, kernel_s, jitter_s, element_bytes, unfused),
+            groups[attention_shape(sample, vector)].append(sample)
+    known: dict[str, dict[int, Kernel | None]] = {UNFUSED: {1: None}}
+    if vector is not None and not vector.fused_beyond:
+        tiled = Kernel(
+            name=UNFUSED, tile_rows=vector.beyond_tile_rows, pads=True, reread=1.0, rate=""
+        )
+        known = {
+            "": {1: None},
+            TWO_PASS: {1: None},
+            UNFUSED: {1: None, vector.most_rows + 1: tiled},
+        }
+    floors = {shape: attention_floor_s(groups[shape], kernel_s) for shape in ("", UNFUSED)}
+    floors[TWO_PASS] = floors[""]
+    return {
+        shape: fitted(
+            attention_observations(
+                group, floors[shape], jitter_s, element_bytes, unfused=shape == UNFUSED
+            ),
             "",
-            UNFUSED if unfused else "",
-            known[unfused],
+            shape,
+            known.get(shape),
         )
-        for unfused, group in groups.items()
+        for shape, group in groups.items()
         if group
-    ]
+    }
 
 
-def was_unfused(sample: Sample, vector: VectorAttention | None) -> bool:
-    """Whether a probe of attention had no one kernel."""
-    return bool(
-        is_unfused(
-            vector,
-            rows=sample.number("rows"),
-            sequences=sample.number("sequences", 1),
-            query_heads_per_kv_head=sample.number("query_heads") // sample.number("kv_heads"),
-            head_dim=sample.number("head_dim"),
-        )
-    )
+def attention_shape(sample: Sample, vector: VectorAttention | None) -> str:
+    """By which law a probe of attention is priced: of one pass, of two, or of no one kernel."""
+    if is_unfused(
+        vector,
+        rows=sample.number("rows"),
+        sequences=sample.number("sequences", 1),
+        query_heads_per_kv_head=sample.number("query_heads") // sample.number("kv_heads"),
+        head_dim=sample.number("head_dim"),
+    ):
+        return UNFUSED
+    most = None if vector is None else vector.one_pass_to_context
+    return "" if most is None or sample.number("context") <= most else TWO_PASS
+
+
+def attention_floor_s(samples: Sequence[Sample], kernel_s: float) -> float:
+    """The time of attention with next to nothing to attend to: the fastest of all.
+
+    Whole layers are timed at a short context, so that their own constants hold it.
+    """
+    return max(kernel_s, min((sample.seconds for sample in samples), default=kernel_s))
 
 
 def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float) -> Observations:
@@ -152,13 +172,9 @@ def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float)
 
 
 def attention_observations(
-    samples: list[Sample], kernel_s: float, jitter_s: float, element_bytes: int, unfused: bool
+    samples: list[Sample], floor_s: float, jitter_s: float, element_bytes: int, *, unfused: bool
 ) -> Observations:
-    """Attention as a product, as :mod:`model.cost.cache_cost` has it, net of its floor.
-
-    The floor is the fastest of all, with next to nothing to attend to. Whole layers are timed at
-    a short context, so that their own constants hold it.
-    """
+    """Attention as a product, as :mod:`model.cost.cache_cost` has it, net of its floor."""
     mixers = [
         Attention(
             query_heads=sample.number("query_heads"),
@@ -175,7 +191,6 @@ def attention_observations(
         else cache_product(mixer, sample.number("context"), element_bytes)
         for mixer, sample in zip(mixers, samples, strict=True)
     ]
-    floor_s = max(kernel_s, min(sample.seconds for sample in samples))
     return Observations(
         rows=np.array([sample.number("rows") for sample in samples], dtype=float),
         read_bytes=np.array([each.read_bytes for each in products], dtype=float),

@@ -9,7 +9,12 @@ from typing import final
 
 import numpy as np
 
-from calibrate.fit.laws import attention_observations, linear_observations, was_unfused
+from calibrate.fit.laws import (
+    attention_floor_s,
+    attention_observations,
+    attention_shape,
+    linear_observations,
+)
 from calibrate.fit.observations import Observations
 from calibrate.fit.overheads import PASS_PROBES
 from calibrate.fit.pass_timings import format_name, probe_cost
@@ -17,7 +22,7 @@ from calibrate.samples import Sample, settings_text
 from model.cost.pipeline import awaited_s, pipelined_s
 from model.machine.machine import Machine
 from model.machine.overlap import larger
-from model.machine.profile import Profile
+from model.machine.profile import TWO_PASS, UNFUSED, Profile
 from model.machine.row_law import RowLaw, shape_of
 from model.units import Quantity
 
@@ -59,14 +64,17 @@ def residuals(profile: Profile, samples: Sequence[Sample]) -> tuple[Residual, ..
                 groups[law].append(sample)
     for law, group in groups.items():
         found += _of_law(law, group, linear_observations(group, kernel_s, 0.0))
-    caches: dict[bool, list[Sample]] = defaultdict(list)
+    caches: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.probe == "attention":
-            caches[was_unfused(sample, machine.vector_attention)].append(sample)
-    for unfused, group in caches.items():
-        law = (machine.unfused_attention if unfused else None) or machine.attention
-        seen = attention_observations(group, kernel_s, 0.0, machine.activation_bytes, unfused)
-        found += _of_law(law, group, seen)
+            caches[attention_shape(sample, machine.vector_attention)].append(sample)
+    special = {TWO_PASS: machine.two_pass_attention, UNFUSED: machine.unfused_attention}
+    for shape, group in caches.items():
+        floor_s = attention_floor_s(caches["" if shape == TWO_PASS else shape], kernel_s)
+        seen = attention_observations(
+            group, floor_s, 0.0, machine.activation_bytes, unfused=shape == UNFUSED
+        )
+        found += _of_law(special.get(shape) or machine.attention, group, seen)
     formats = {name for name, _ in machine.laws}
     found += [
         Residual(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from model.machine.profile import UNFUSED
+from model.machine.profile import TWO_PASS, UNFUSED
 
 LAW = re.compile(r"(?:(?P<format>[\w-]+)\.(?P<shape>\w+)|attention)\.(?P<row>\d+)\.(?P<rate>\w+)")
 SUBMISSION = re.compile(r"(?P<format>[\w-]+)\.submit_(?P<rows>one_row|more_rows)_s")
@@ -69,6 +69,8 @@ def meaning(name: str) -> str:
             of = f"{law['format']}, {SHAPES.get(law['shape'], law['shape'])}"
         if law["format"] == UNFUSED:
             of = "attention that is not one kernel, as of a batch"
+        if law["format"] == TWO_PASS:
+            of = "attention over a long cache, in two passes"
         if law["format"] in FAMILIES:
             of = f"matrices in {FAMILIES[law['format']]}"
         row = int(law["row"])

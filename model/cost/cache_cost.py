@@ -46,6 +46,7 @@ from model.network.mixer import (
 from model.network.selection import SelectedAttention
 from model.units import Quantity
 
+SCORE_PASSES = 6
 GROWTH_TOKENS = 256
 """Tokens by which a cache of mlx-lm grows."""
 
@@ -122,6 +123,10 @@ def past_time(
     law = machine.attention_law(query_heads_per_kv_head=group, head_dim=head_dim)
     cache = Product(read_bytes=sequences * read_bytes, depth=depth, columns=sequences * columns)
     fused = law.time(cache, rows)
+    vector, two_pass = machine.vector_attention, machine.two_pass_attention
+    if two_pass is not None and vector is not None and vector.one_pass_to_context is not None:
+        is_long = np.greater(depth, vector.one_pass_to_context)
+        fused = either(is_long, two_pass.time(cache, rows), fused)
     if machine.unfused_attention is None or not isinstance(mixer, Attention) or not np.any(unfused):
         return fused
     scores = scores_product(mixer, context, width, sequences)
@@ -149,14 +154,16 @@ def cache_product(mixer: Attention, context: Quantity, element_bytes: float) -> 
 def scores_product(
     mixer: Attention, context: Quantity, element_bytes: float, sequences: int
 ) -> Product:
-    """The caches of all sequences where no one kernel attends: a column for each query head.
+    """Attention where no one kernel does it: what is read is the scores, and not the cache.
 
-    The scores go through memory several times, so that what it costs beside reading is by the
-    score, however wide the heads are.
+    They go through memory six times (written, masked, made weights of, read), by tiles of rows,
+    and by the score, however wide the heads are. Each query head reads the keys and values that it
+    shares with others anew, which is in what a multiplication costs.
     """
-    read_bytes, depth, _ = mixer.cache_read(context, element_bytes)
+    _, depth, columns = mixer.cache_read(context, element_bytes)
+    scores = sequences * mixer.query_heads * depth
     return Product(
-        read_bytes=sequences * read_bytes, depth=depth, columns=sequences * mixer.query_heads
+        read_bytes=SCORE_PASSES * element_bytes * scores, depth=depth, columns=sequences * columns
     )
 
 

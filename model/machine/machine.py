@@ -35,7 +35,8 @@ class Machine:
 
     `laws` are keyed by weight format (a name, or the family of kernels that serves it) and
     shape, `submissions` by weight format. `attention` is the law whose matrix is the cache, and
-    `unfused_attention` that where no one kernel attends (`unfused`).
+    `two_pass_attention` that at contexts beyond `vector_attention.one_pass_to_context`, where it
+    was measured apart, `unfused_attention` that where no one kernel attends (`unfused`).
     `activation_bytes` is the size of an activation and of an entry of the cache.
 
     What the runtime decides is known where its tables cover the machine: `dispatch` says from
@@ -59,6 +60,7 @@ class Machine:
     attention: RowLaw
     device: Device
     host: Host
+    two_pass_attention: RowLaw | None = None
     unfused_attention: RowLaw | None = None
     dispatch: Dispatch | None = None
     vector_attention: VectorAttention | None = None
@@ -135,13 +137,13 @@ class Machine:
             return None
         share = np.minimum(self.sustained_share, 1.0)
         costs = {each.name: getattr(self.device, each.name) / share for each in fields(Device)}
+        two_pass, unfused = self.two_pass_attention, self.unfused_attention
         return replace(
             self,
             laws={key: law.at_speed(share) for key, law in self.laws.items()},
             attention=self.attention.at_speed(share),
-            unfused_attention=(
-                None if self.unfused_attention is None else self.unfused_attention.at_speed(share)
-            ),
+            two_pass_attention=None if two_pass is None else two_pass.at_speed(share),
+            unfused_attention=None if unfused is None else unfused.at_speed(share),
             device=Device(**costs),
             sustained_share=None,
         )

@@ -10,9 +10,10 @@ it, the *constants* by name, each with value, standard error, unit, origin and d
 
 A header may state `gpu`, from which the tables of MLX's kernels say what depends on the size of a
 matrix and what another release changes; without it a profile prices what it was measured with. It
-may state `several_rows_residual_log` too, which is 0 if left out, and `unfused_attention`.
-A regime without a constant for its bandwidth (or rate) is not bound by it within what was
-measured. `tile_rows` null is one tile for any rows, `overlap` null is perfect overlap.
+may state `several_rows_residual_log` too, which is 0 if left out, `two_pass_attention` and
+`unfused_attention`. A regime without a constant for its bandwidth (or rate) is not bound by it
+within what was measured. `tile_rows` null is one tile for any rows, `overlap` null is perfect
+overlap.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class RegimeForm:
 class LawForm:
     """A row law without its rates.
 
-    Attention has no format, and no shape, or UNFUSED where no one kernel attends.
+    Attention has no format, and no shape, TWO_PASS beyond the contexts of one, or UNFUSED where no
+    one kernel attends.
     """
 
     format: str
@@ -117,6 +119,7 @@ class Header:
     residual_log: float
     laws: tuple[LawForm, ...]
     attention: LawForm
+    two_pass_attention: LawForm | None = None
     unfused_attention: LawForm | None = None
     gpu: Gpu | None = None
     several_rows_residual_log: float = 0.0
@@ -124,8 +127,8 @@ class Header:
     @property
     def all_laws(self) -> tuple[LawForm, ...]:
         """Every law that has constants."""
-        of_batch = () if self.unfused_attention is None else (self.unfused_attention,)
-        return (*self.laws, self.attention, *of_batch)
+        special = (self.two_pass_attention, self.unfused_attention)
+        return (*self.laws, self.attention, *(law for law in special if law is not None))
 
 
 @final
@@ -180,6 +183,10 @@ class Profile:
     def _assemble(self, pick: Callable[[Constant], Quantity]) -> Machine:
         values = {name: pick(constant) for name, constant in self.constants.items()}
         header = self.header
+
+        def assembled(law: LawForm | None) -> RowLaw | None:
+            return None if law is None else law.assemble(values)
+
         return Machine(
             name=header.name,
             chip=header.chip,
@@ -206,11 +213,8 @@ class Profile:
                 **{name: values[name] for name in HOST_CONSTANTS},
                 **{name: values[name] for name in HOST_LAYER_CONSTANTS if name in values},
             ),
-            unfused_attention=(
-                None
-                if header.unfused_attention is None
-                else header.unfused_attention.assemble(values)
-            ),
+            two_pass_attention=assembled(header.two_pass_attention),
+            unfused_attention=assembled(header.unfused_attention),
             dispatch=dispatch_of(header.device, header.runtime, header.gpu),
             vector_attention=vector_attention(header.device, header.runtime, self.mlx_variables),
             library_attention=library_attention(header.device, header.runtime, self.mlx_variables),
@@ -264,7 +268,7 @@ HOST_LAYER_CONSTANTS = (
     "submit_library_attention_s",
 )
 """What reading a token, and some kinds of layers, cost the host on top; they may be left out."""
-UNFUSED = "unfused"
+TWO_PASS, UNFUSED = "two_pass", "unfused"
 APART_REREAD = "apart_reread"
 """What a further sequence of a batch reads again (`Machine.apart_reread`); may be left out."""
 ONE_ROW, MORE_ROWS = "submit_one_row_s", "submit_more_rows_s"

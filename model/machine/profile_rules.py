@@ -16,6 +16,7 @@ from model.machine.profile import (
     HOST_CONSTANTS,
     SCHEMA,
     SUSTAINED_SHARE,
+    TWO_PASS,
     UNFUSED,
     Header,
     LawForm,
@@ -142,7 +143,10 @@ def check_form(law: LawForm, place: str) -> None:
         raise InputError(place, f"has regimes from rows {first_rows}", "start at 1, rise")
     tiles = [each.tile_rows for each in law.regimes if each.tile_rows is not None]
     rules = (
-        (law.shape in (set(Shape) if law.format else {"", UNFUSED}), "has an unknown shape"),
+        (
+            law.shape in (set(Shape) if law.format else {"", TWO_PASS, UNFUSED}),
+            "has an unknown shape",
+        ),
         (law.overlap is None or law.overlap >= 1.0, "has an overlap below 1"),
         (law.rows_measured >= 1, "was measured at no row"),
         (

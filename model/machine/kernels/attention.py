@@ -22,13 +22,17 @@ class VectorAttention:
     """The rule of a kernel that gives each query row and head its own threadgroup.
 
     Its cost grows with every row; from the next row on a kernel for many rows does the work, or
-    none that is fused (`fused_beyond`): scores are then a matrix in memory.
+    none that is fused (`fused_beyond`): scores are then a matrix in memory, and its products walk
+    tiles of `beyond_tile_rows`. Beyond a context of `one_pass_to_context` the cache is cut up
+    between threadgroups, so that it takes two passes.
     """
 
     most_rows: int
     head_dims: tuple[int, ...]
     most_query_rows: int | None = None
     fused_beyond: bool = True
+    beyond_tile_rows: float = 1.0
+    one_pass_to_context: int | None = None
 
     def last_row(self, *, query_heads_per_kv_head: int, head_dim: int) -> int:
         """The most query rows it serves; 0 where it never does.
