@@ -167,7 +167,7 @@ def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float)
         depth=np.array([sample.number("depth") for sample in samples], dtype=float),
         columns=np.array([sample.number("columns") for sample in samples], dtype=float),
         seconds=net_seconds(samples, kernel_s),
-        sigma_log=sigmas_log(samples, jitter_s),
+        sigma_log=sigmas_log(samples, jitter_s, kernel_s),
     )
 
 
@@ -197,7 +197,7 @@ def attention_observations(
         depth=np.array([each.depth for each in products], dtype=float),
         columns=np.array([each.columns for each in products], dtype=float),
         seconds=net_seconds(samples, floor_s),
-        sigma_log=sigmas_log(samples, jitter_s),
+        sigma_log=sigmas_log(samples, jitter_s, floor_s),
     )
 
 
@@ -207,15 +207,17 @@ def net_seconds(samples: list[Sample], kernel_s: float) -> Array:
     return np.maximum(gross - kernel_s, SMALLEST_SHARE * gross)
 
 
-def sigmas_log(samples: list[Sample], jitter_s: float) -> Array:
-    """Relative uncertainty of the timings.
+def sigmas_log(samples: list[Sample], jitter_s: float, floor_s: float = 0.0) -> Array:
+    """Relative uncertainty of the timings, net of `floor_s`.
 
     Their spread over repeats, and the jitter of one kernel between visits: a busy host adds so
-    many microseconds, which is much of a short kernel and nothing of a long one.
+    many microseconds, which is much of a short kernel and nothing of a long one. What is taken off
+    is taken off with its uncertainty: of a kernel that is all floor next to nothing is known.
     """
+    gross = np.array([sample.seconds for sample in samples])
     spreads = np.array([sample.spread / math.sqrt(max(sample.repeats, 1)) for sample in samples])
-    jitter = np.array([jitter_s / sample.seconds for sample in samples])
-    return np.sqrt(NOISE_FLOOR_LOG**2 + spreads**2 + jitter**2)
+    relative = np.sqrt(NOISE_FLOOR_LOG**2 + spreads**2 + (jitter_s / gross) ** 2)
+    return relative * gross / net_seconds(samples, floor_s)
 
 
 def reference_jitter_s(samples: Iterable[Sample]) -> float:
