@@ -32,48 +32,40 @@ from model.units import Array
 OVERLAPS = (1.0, 2.0, 4.0, math.inf)
 
 
-def fit_law(
-    observations: Observations,
-    known: Mapping[int, Kernel | None] | None = None,
-    fills: Mapping[int, float] | None = None,
-) -> RowLaw:
+def fit_law(observations: Observations, known: Mapping[int, Kernel | None] | None = None) -> RowLaw:
     """The row law of one sweep over rows, of at least one matrix.
 
     `known` are the runtime's kernels by their first rows; None where a kernel begins of which no
     more is known. Their tiles are not looked for, only their rates, and no further kernel is,
     except within a library's, which is one to the runtime and may be several. Without any, every
     measured row may start a regime of any form.
-
-    `fills` are the columns that fill the device, by the first row of a known kernel, where
-    matrices of other shapes have told them.
     """
     ordered = observations.ordered()
     price = max(math.log(len(ordered.rows)), 2.0)
     parts = known_parts(ordered, known or {})
+    # A kernel serves from its first row on, though the first that was timed may be later.
+    begins = {start: first_row for first_row, start, _, _ in parts}
     edges = row_edges(ordered, ordered.distinct_rows)
     cost, library, regimes = math.inf, None, ()
     for overlap in OVERLAPS:
-        candidate = curves(ordered, overlap, (fills or {}).values())
+        candidate = curves(ordered, overlap)
         total, found = 0.0, ()
-        for first_row, start, end, kernel in parts:
+        for _, start, end, kernel in parts:
             is_open = not known or (kernel is not None and kernel.library)
-            allowed = None
-            if kernel is not None and not is_open:
-                fill_columns = (fills or {}).get(first_row)
-                allowed = candidate.of_kernel(kernel, fill_columns)
+            allowed = None if is_open or kernel is None else candidate.of_kernel(kernel)
             inside = [edge for edge in edges if start <= edge <= end] if is_open else [start, end]
             part_cost, cuts = segment(candidate, price, inside, allowed)
-            total, found = (
-                total + part_cost,
-                (*found, *((*cut, first_row, kernel, allowed) for cut in cuts)),
-            )
+            total, found = total + part_cost, (*found, *((*cut, kernel, allowed) for cut in cuts))
         if total < cost - 1e-9:
             cost, library, regimes = total, candidate, found
     if library is None:
         raise ValueError("no curve has a finite misfit: the timings are not positive numbers")
     polished = [
-        as_known(polish(ordered, library, start, end, price, allowed), first_row, kernel)
-        for start, end, first_row, kernel, allowed in regimes
+        replace(
+            with_reread(polish(ordered, library, start, end, price, allowed), kernel),
+            first_row=begins.get(start, int(ordered.rows[start])),
+        )
+        for start, end, kernel, allowed in regimes
     ]
     rows_measured = int(ordered.rows[-1])
     return RowLaw(overlap=library.overlap, rows_measured=rows_measured, regimes=tuple(polished))
@@ -97,14 +89,11 @@ def known_parts(
     ]
 
 
-def as_known(regime: Regime, first_row: int, kernel: Kernel | None) -> Regime:
-    """The regime from a known kernel's first row on, though the first that was timed is later.
-
-    And with what a further tile of it reads, which one tile cannot tell.
-    """
+def with_reread(regime: Regime, kernel: Kernel | None) -> Regime:
+    """The regime with what a further tile of a known kernel reads, which one tile cannot tell."""
     if kernel is None or kernel.library:
         return regime
-    return replace(regime, first_row=first_row, reread=kernel.reread)
+    return replace(regime, reread=kernel.reread)
 
 
 def segment(

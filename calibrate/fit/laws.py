@@ -12,7 +12,6 @@ from zlib import crc32
 import numpy as np
 
 from calibrate.fit.bootstrap import drawn
-from calibrate.fit.fills import common_fills
 from calibrate.fit.law_fit import fit_law
 from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
 from calibrate.samples import REFERENCE, Sample
@@ -21,7 +20,7 @@ from model.machine.constant import Constant, Origin
 from model.machine.kernels.attention import VectorAttention, is_unfused
 from model.machine.kernels.dispatch import Dispatch, Kernel, KernelUse
 from model.machine.profile import TWO_PASS, UNFUSED, LawForm, RegimeForm
-from model.machine.row_law import RowLaw, Shape, shape_of
+from model.machine.row_law import RowLaw, shape_of
 from model.network.mixer import Attention
 from model.network.weight_format import weight_format
 from model.units import Array
@@ -52,27 +51,14 @@ def fit_laws(
         if sample.probe == "linear":
             shape = shape_of(depth=sample.number("depth"), columns=sample.number("columns"))
             groups[sample.text("format").removesuffix("-s32"), shape.value].append(sample)
-    seen = {
-        key: linear_observations(group, kernel_s, jitter_s).ordered()
-        for key, group in groups.items()
-    }
-    known = {key: known_kernels(group, dispatch) for key, group in groups.items()}
-    fills = {
-        format_name: common_fills(
-            {shape: each for (name, shape), each in seen.items() if name == format_name},
-            {shape: each for (name, shape), each in known.items() if name == format_name},
-        )
-        for format_name, _ in groups
-    }
     return [
         fitted(
-            seen[format_name, shape],
+            linear_observations(group, kernel_s, jitter_s),
             format_name,
             shape,
-            {use.first_row: use.kernel for use in known[format_name, shape]},
-            {} if shape == Shape.HEAD else fills[format_name],
+            {use.first_row: use.kernel for use in known_kernels(group, dispatch)},
         )
-        for format_name, shape in groups
+        for (format_name, shape), group in groups.items()
     ]
 
 
@@ -234,15 +220,15 @@ def fitted(
     format_name: str,
     shape: str,
     known: Mapping[int, Kernel | None] | None = None,
-    fills: Mapping[int, float] | None = None,
 ) -> FittedLaw:
     """Fit one law and draw its rates; the kernels that are known begin where they do."""
-    law = fit_law(observations, known, fills)
+    law = fit_law(observations, known)
     form = LawForm(
         format=format_name,
         shape=shape,
         overlap=None if math.isinf(law.overlap) else law.overlap,
         rows_measured=law.rows_measured,
+        least_columns=int(min(observations.columns)) if format_name else 0,
         regimes=tuple(
             RegimeForm(
                 first_row=regime.first_row,

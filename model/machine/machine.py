@@ -162,7 +162,8 @@ class Machine:
 def _law(
     machine: Machine, weight_format: WeightFormat, depth: int, columns: int, widest: int
 ) -> RowLaw:
-    law = _measured_law(machine, weight_format, STAND_INS[shape_of(depth=depth, columns=columns)])
+    shape = shape_of(depth=depth, columns=columns)
+    law = _measured_law(machine, weight_format, STAND_INS[shape], columns)
     if machine.dispatch is not None and weight_format.family == "float":
         return law.with_cuts(_cuts(machine, machine.dispatch, depth, widest))
     limits = machine.dispatch.limits if machine.dispatch else None
@@ -195,7 +196,8 @@ def _experts_law(machine: Machine, weight_format: WeightFormat, depth: int, colu
     gathered = machine.gathered_law(weight_format)
     if gathered is not None:
         return gathered
-    return _measured_law(machine, weight_format, STAND_INS[shape_of(depth=depth, columns=columns)])
+    shape = shape_of(depth=depth, columns=columns)
+    return _measured_law(machine, weight_format, STAND_INS[shape], columns)
 
 
 @lru_cache(maxsize=1024)
@@ -212,12 +214,15 @@ def _attention_law(machine: Machine, query_heads_per_kv_head: int, head_dim: int
 
 
 def _measured_law(
-    machine: Machine, weight_format: WeightFormat, stand_ins: Iterable[Shape]
+    machine: Machine, weight_format: WeightFormat, stand_ins: Iterable[Shape], columns: int
 ) -> RowLaw:
     for key in format_keys(weight_format):
-        for shape in stand_ins:
-            if (key, shape) in machine.laws:
-                return machine.laws[key, shape]
+        found = [machine.laws[key, shape] for shape in stand_ins if (key, shape) in machine.laws]
+        if found:
+            # A class of which only wider matrices were timed says nothing of how a narrow one
+            # leaves cores idle, which another class does.
+            wide_enough = (law for law in found if law.least_columns <= columns)
+            return next(wide_enough, found[0])
     name = weight_format.name.removesuffix("-s32")
     measured = ", ".join(sorted({key for key, _ in machine.laws}))
     raise InputError(

@@ -67,6 +67,7 @@ class LawForm:
     overlap: float | None
     rows_measured: int
     regimes: tuple[RegimeForm, ...]
+    least_columns: int = 0
 
     @property
     def name(self) -> str:
@@ -94,6 +95,7 @@ class LawForm:
             overlap=math.inf if self.overlap is None else self.overlap,
             rows_measured=self.rows_measured,
             regimes=tuple(regime(form) for form in self.regimes),
+            least_columns=self.least_columns,
         )
 
 

@@ -196,6 +196,8 @@ def _tiling(rows: int, tile_rows: float, pads: bool) -> tuple[float, float]:
 class RowLaw:
     """The regimes of one weight format and one class of shapes on one machine, by first row.
 
+    It was measured with matrices of `least_columns` outputs and more; 0 where nobody says.
+
     >>> law = RowLaw(overlap=math.inf, rows_measured=9, regimes=(
     ...     Regime(first_row=1, tile_rows=5, pads=False,
     ...            bandwidth_bytes_per_s=386e9, flops_per_s=4.38e12, reread=1.0),))
@@ -207,6 +209,7 @@ class RowLaw:
     overlap: float
     rows_measured: int
     regimes: tuple[Regime, ...]
+    least_columns: int = 0
 
     def regime_at(self, rows: int) -> Regime:
         """The kernel that the runtime picks for `rows`."""

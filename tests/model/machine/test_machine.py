@@ -63,6 +63,16 @@ class TestLaw:
         law = H200.law(FOUR_BITS, depth=depth, columns=columns, widest=1024)
         assert law in [H200.laws["4bit", each] for each in (Shape.WIDE, Shape.TALL, Shape.SQUARE)]
 
+    def test_a_narrow_matrix_is_priced_by_the_class_that_was_timed_with_narrow_ones(self) -> None:
+        """Wide by its sides, but narrower than any wide one: a GPU is not full of it."""
+        square = flat_law(bandwidth=1e11)
+        wide = replace(flat_law(bandwidth=2e11), least_columns=16_384)
+        here = machine(square, laws={("4bit", Shape.SQUARE): square, ("4bit", Shape.WIDE): wide})
+        assert here.law(FOUR_BITS, depth=2048, columns=16_384) is wide
+        assert here.law(FOUR_BITS, depth=2048, columns=5120) is square
+        alone = machine(wide, laws={("4bit", Shape.WIDE): wide})
+        assert alone.law(FOUR_BITS, depth=2048, columns=5120) is wide
+
     def test_the_same_question_has_the_same_answer(self) -> None:
         one, two = (M3.law(FOUR_BITS, depth=4096, columns=4096) for _ in range(2))
         assert one is two
