@@ -16,9 +16,12 @@ from model.machine.row_law import Product, Shape
 README = Path(__file__).parents[2] / "README.md"
 
 
+WITH_CUDNN, NO_CUDNN = "h200-mlx-0.32.4", "h200-mlx-0.32.4-no-cudnn"
+
+
 @pytest.fixture(scope="module")
 def profile() -> Profile:
-    return named_profile("h200-mlx-0.32.4")
+    return named_profile(WITH_CUDNN)
 
 
 def test_checking_eight_rows_is_cheaper_than_checking_seven(profile: Profile) -> None:
@@ -48,17 +51,43 @@ def test_a_sixteenth_sequence_costs_less_than_reading_the_weights_again(profile:
     assert 0.0 < float(profile.machine.apart_reread) < 0.6
 
 
-def test_the_samples_are_of_whole_passes_as_the_device_has_them(profile: Profile) -> None:
-    """Layers are predicted within a few per cent where the host is out of the way."""
+@pytest.mark.parametrize(
+    ("name", "mode", "count", "median", "p90"),
+    [
+        (WITH_CUDNN, "queued", 84, 0.04, 0.13),
+        (NO_CUDNN, "queued", 84, 0.03, 0.12),
+        (NO_CUDNN, "submit", 23, 0.02, 0.06),
+    ],
+)
+def test_samples_are_met_by_what_was_fitted_to_them(
+    name: str, mode: str, count: int, median: float, p90: float
+) -> None:
+    """Layers with the host out of the way, and the host with next to nothing for the device."""
+    profile = named_profile(name)
     samples = [stored_sample(each, "a sample") for each in profile.samples]
-    queued = [each for each in samples if dict(each.settings).get("mode") == "queued"]
-    errors = [abs(each.error) for each in residuals(profile, queued)]
-    assert len(errors) == len(queued) == 84
-    assert np.median(errors) < 0.035
-    assert np.quantile(errors, 0.9) < 0.13
+    chosen = [each for each in samples if dict(each.settings).get("mode") == mode]
+    errors = [abs(each.error) for each in residuals(profile, chosen)]
+    assert len(errors) == len(chosen) == count
+    assert np.median(errors) < median
+    assert np.quantile(errors, 0.9) < p90
 
 
-def test_the_profile_is_what_the_fit_makes_of_its_own_samples(profile: Profile) -> None:
+def test_attention_without_one_kernel_is_met_where_there_is_much_to_attend_to() -> None:
+    profile = named_profile(NO_CUDNN)
+    samples = [stored_sample(each, "a sample") for each in profile.samples]
+    errors = [
+        abs(each.error)
+        for each in residuals(profile, samples)
+        if "contexts=8" in each.settings and "context=128 " not in each.settings
+    ]
+    assert len(errors) == 84
+    assert np.median(errors) < 0.08
+    assert np.quantile(errors, 0.9) < 0.2
+
+
+@pytest.mark.parametrize("name", [WITH_CUDNN, NO_CUDNN])
+def test_the_profile_is_what_the_fit_makes_of_its_own_samples(name: str) -> None:
+    profile = named_profile(name)
     again = refit_profile(profile)
     assert again.header.laws == profile.header.laws
     for name, constant in profile.constants.items():

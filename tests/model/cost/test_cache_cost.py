@@ -194,13 +194,13 @@ class TestKernels:
             assert following == pytest.approx(one)
 
     def test_rows_that_no_kernel_takes_are_priced_by_the_score(self) -> None:
-        """4 rows of 8 heads at 1,000 tokens are 32,000 scores, however wide the heads are."""
+        """8 heads at 1,000 tokens are 8,000 scores, 12 bytes each, however wide the heads are."""
         by_score = Regime(
             first_row=1,
-            tile_rows=1.0,
-            pads=False,
-            bandwidth_bytes_per_s=float("inf"),
-            flops_per_s=2e9,
+            tile_rows=4.0,
+            pads=True,
+            bandwidth_bytes_per_s=1e9,
+            flops_per_s=float("inf"),
             reread=1.0,
         )
         law = RowLaw(overlap=float("inf"), rows_measured=16, regimes=(by_score,))
@@ -213,7 +213,18 @@ class TestKernels:
             asked = np.array([3, 4, 8])
             [(count, time)] = cache_times(checkpoint, here, rows=asked, context=1000)
             assert count == 1
-            assert np.asarray(time.total_s).tolist() == pytest.approx([fused, 32e-6, 64e-6])
+            assert np.asarray(time.total_s).tolist() == pytest.approx([fused, 96e-6, 192e-6])
+
+    def test_beyond_the_contexts_of_one_pass_two_are_priced_by_a_law_of_their_own(self) -> None:
+        rule = VectorAttention(
+            most_rows=3, head_dims=(64,), fused_beyond=False, one_pass_to_context=1024
+        )
+        here = replace(READING, vector_attention=rule, two_pass_attention=flat_law(bandwidth=4e9))
+        checkpoint = network(block(FULL))
+        contexts = np.array([1024, 1025])
+        [(_, time)] = cache_times(checkpoint, here, rows=1, context=contexts)
+        one, two = (kv_s(checkpoint, READING, context=each) for each in (1024, 1025))
+        assert np.asarray(time.total_s).tolist() == pytest.approx([one, two / 4])
 
 
 class TestGrowth:
