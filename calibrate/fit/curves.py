@@ -12,7 +12,7 @@ any form on any run of rows follows from three prefix sums:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, final
 
@@ -49,13 +49,17 @@ class Curves:
     scale_sums: Array
     misfit_sums: Array
 
-    def of_kernel(self, kernel: Kernel) -> BoolArray | None:
-        """Which curves are of this kernel's tile; None where there is none of it."""
+    def of_kernel(self, kernel: Kernel, fill_columns: float | None = None) -> BoolArray | None:
+        """Which curves are of this kernel's tile; None where there is none of it.
+
+        With `fill_columns`, those of that fill, and not those of reading alone, which has none.
+        """
         found = np.array(
             [
                 (form.tile_rows, form.pads) == (kernel.tile_rows, kernel.pads)
                 and form.reread in (0.0, kernel.reread)
-                for form in self.forms
+                and (fill_columns is None or (form.fill_columns == fill_columns and ratio > 0.0))
+                for form, ratio in zip(self.forms, self.ratios, strict=True)
             ]
         )
         return found if found.any() else None
@@ -81,12 +85,15 @@ ALONE_ARITHMETIC = 0.01
 """Breaks the tie where a regime was timed at one row count: flat until shown otherwise."""
 
 
-def curves(observations: Observations, overlap: float) -> Curves:
-    """The library for `observations`, which must be in row order."""
+def curves(observations: Observations, overlap: float, fills: Iterable[float] = ()) -> Curves:
+    """The library for `observations`, which must be in row order.
+
+    `fills` are columns that fill the device to be tried even where these timings cannot tell.
+    """
     rows: list[Array] = []
     forms: list[Regime] = []
     ratios: list[float] = []
-    for form in open_forms(observations):
+    for form in open_forms(observations, fills):
         unit = form.time(observations.product, observations.rows, overlap)
         memory, arithmetic = np.asarray(unit.memory_s), np.asarray(unit.arithmetic_s)
         mixed_ratios = float(np.median(memory / arithmetic)) * RATIOS
@@ -107,9 +114,9 @@ def curves(observations: Observations, overlap: float) -> Curves:
     )
 
 
-def open_forms(observations: Observations) -> Iterator[Regime]:
+def open_forms(observations: Observations, fills: Iterable[float] = ()) -> Iterator[Regime]:
     """Every combination of tile, padding, rereading and fill that these timings tell apart."""
-    fills = FILLS if observations.distinct_shapes > 1 else FILLS[:1]
+    told = FILLS if observations.distinct_shapes > 1 else FILLS[:1]
     bare = Regime(
         first_row=1, tile_rows=1.0, pads=False, bandwidth_bytes_per_s=1.0, flops_per_s=1.0
     )
@@ -118,7 +125,7 @@ def open_forms(observations: Observations) -> Iterator[Regime]:
         paddings = (False, True) if 1.0 < tile_rows < math.inf else (False,)
         for pads in paddings:
             for reread in rereads:
-                for fill_columns in fills:
+                for fill_columns in sorted({*told, *fills}):
                     yield replace(
                         bare,
                         tile_rows=tile_rows,

@@ -32,13 +32,20 @@ from model.units import Array
 OVERLAPS = (1.0, 2.0, 4.0, math.inf)
 
 
-def fit_law(observations: Observations, known: Mapping[int, Kernel | None] | None = None) -> RowLaw:
+def fit_law(
+    observations: Observations,
+    known: Mapping[int, Kernel | None] | None = None,
+    fills: Mapping[int, float] | None = None,
+) -> RowLaw:
     """The row law of one sweep over rows, of at least one matrix.
 
     `known` are the runtime's kernels by their first rows; None where a kernel begins of which no
     more is known. Their tiles are not looked for, only their rates, and no further kernel is,
     except within a library's, which is one to the runtime and may be several. Without any, every
     measured row may start a regime of any form.
+
+    `fills` are the columns that fill the device, by the first row of a known kernel, where
+    matrices of all shapes have told them together (:mod:`calibrate.fit.fills`).
     """
     ordered = observations.ordered()
     price = max(math.log(len(ordered.rows)), 2.0)
@@ -48,11 +55,13 @@ def fit_law(observations: Observations, known: Mapping[int, Kernel | None] | Non
     edges = row_edges(ordered, ordered.distinct_rows)
     cost, library, regimes = math.inf, None, ()
     for overlap in OVERLAPS:
-        candidate = curves(ordered, overlap)
+        candidate = curves(ordered, overlap, (fills or {}).values())
         total, found = 0.0, ()
         for _, start, end, kernel in parts:
             is_open = not known or (kernel is not None and kernel.library)
-            allowed = None if is_open or kernel is None else candidate.of_kernel(kernel)
+            allowed = None
+            if kernel is not None and not is_open:
+                allowed = candidate.of_kernel(kernel, (fills or {}).get(begins[start]))
             inside = [edge for edge in edges if start <= edge <= end] if is_open else [start, end]
             part_cost, cuts = segment(candidate, price, inside, allowed)
             total, found = total + part_cost, (*found, *((*cut, kernel, allowed) for cut in cuts))

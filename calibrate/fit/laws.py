@@ -12,6 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from calibrate.fit.bootstrap import drawn
+from calibrate.fit.fills import common_fills
 from calibrate.fit.law_fit import fit_law
 from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
 from calibrate.samples import REFERENCE, Sample
@@ -20,7 +21,7 @@ from model.machine.constant import Constant, Origin
 from model.machine.kernels.attention import VectorAttention, is_unfused
 from model.machine.kernels.dispatch import Dispatch, Kernel, KernelUse
 from model.machine.profile import TWO_PASS, UNFUSED, LawForm, RegimeForm
-from model.machine.row_law import RowLaw, shape_of
+from model.machine.row_law import RowLaw, Shape, shape_of
 from model.network.mixer import Attention
 from model.network.weight_format import weight_format
 from model.units import Array
@@ -51,14 +52,27 @@ def fit_laws(
         if sample.probe == "linear":
             shape = shape_of(depth=sample.number("depth"), columns=sample.number("columns"))
             groups[sample.text("format").removesuffix("-s32"), shape.value].append(sample)
+    seen = {
+        key: linear_observations(group, kernel_s, jitter_s).ordered()
+        for key, group in groups.items()
+    }
+    known = {key: known_kernels(group, dispatch) for key, group in groups.items()}
+    fills = {
+        format_name: common_fills(
+            {shape: each for (name, shape), each in seen.items() if name == format_name},
+            {shape: each for (name, shape), each in known.items() if name == format_name},
+        )
+        for format_name, _ in groups
+    }
     return [
         fitted(
-            linear_observations(group, kernel_s, jitter_s),
+            seen[format_name, shape],
             format_name,
             shape,
-            {use.first_row: use.kernel for use in known_kernels(group, dispatch)},
+            {use.first_row: use.kernel for use in known[format_name, shape]},
+            {} if shape == Shape.HEAD else fills[format_name],
         )
-        for (format_name, shape), group in groups.items()
+        for format_name, shape in groups
     ]
 
 
@@ -220,9 +234,10 @@ def fitted(
     format_name: str,
     shape: str,
     known: Mapping[int, Kernel | None] | None = None,
+    fills: Mapping[int, float] | None = None,
 ) -> FittedLaw:
     """Fit one law and draw its rates; the kernels that are known begin where they do."""
-    law = fit_law(observations, known)
+    law = fit_law(observations, known, fills)
     form = LawForm(
         format=format_name,
         shape=shape,

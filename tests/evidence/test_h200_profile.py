@@ -47,8 +47,10 @@ def test_the_readme_prices_a_matrix_as_the_profile_does(
     assert f"| {depth} x {columns} | {row} |" in README.read_text(encoding="utf-8")
 
 
-def test_a_sixteenth_sequence_costs_less_than_reading_the_weights_again(profile: Profile) -> None:
-    assert 0.0 < float(profile.machine.apart_reread) < 0.6
+def test_a_sixteenth_sequence_costs_less_than_reading_the_weights_again() -> None:
+    """Two machines say the same of it, though one attends by cuDNN and the other does not."""
+    shares = [float(named_profile(each).machine.apart_reread) for each in (WITH_CUDNN, NO_CUDNN)]
+    assert all(0.6 < share < 0.7 for share in shares)
 
 
 @pytest.mark.parametrize(
