@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from calibrate.commands.own_machine import check_attention, check_chips, strangers
 from calibrate.commands.validation_output import (
     comparisons_json,
     comparisons_text,
@@ -21,7 +22,6 @@ from calibrate.commands.validation_output import (
     scores_text,
 )
 from calibrate.comparison import compare_runs, summarise
-from calibrate.environment import Environment
 from calibrate.fit.published.profiles import fit_published, scaled_profile
 from calibrate.progress import token_bar
 from calibrate.published.evidence import shipped_runs
@@ -30,14 +30,12 @@ from calibrate.published.read_runs import each_run
 from calibrate.published.refusal import Refusal
 from calibrate.published.run_row import PublishedRun
 from calibrate.run_file import read_runs
-from calibrate.run_record import Run
 from calibrate.validation.held_out import GROUPS, HeldOut
 from calibrate.validation.score import MachineFor, score
 from calibrate.validation.summary import summary_of
 from calibrate.validation.which_runs import FILTERS, Where, chosen, read_where
 from model.commands import options as shared
 from model.errors import InputError
-from model.machine.profile import Header
 from model.machine.profile_store import choose_profile
 
 TOLD_EVERY_ROWS = 200
@@ -189,6 +187,7 @@ def validate_own(path: Path, options: argparse.Namespace) -> int:
         raise InputError(options.runs, wrong, "record some by `tokroof run`")
     if not options.any_machine:
         check_chips(options.runs, runs, choice.profile.header)
+        check_attention(options.runs, runs, choice.profile)
     if options.json:
         print(json.dumps(comparisons_json(comparisons), indent=2))
         return 0
@@ -199,39 +198,3 @@ def validate_own(path: Path, options: argparse.Namespace) -> int:
     print()
     print(groups_text(summarise(comparisons)))
     return 0
-
-
-def check_chips(name: str, runs: Sequence[Run], header: Header) -> None:
-    """Refuse runs of another chip or back end: their errors would say nothing of the machine.
-
-    Raises:
-        InputError: there are some.
-    """
-    for here in dict.fromkeys(run.environment for run in runs):
-        if not is_of(here, header):
-            cores = f", {here.gpu_cores}-core GPU" if here.gpu_cores else ""
-            raise InputError(
-                f"{name}: runs on {here.chip}{cores} ({here.device})",
-                f"are not of {header.name}, which is {header.chip} ({header.device})",
-                "give the --machine they were made on, or add --any-machine to compare anyway",
-            )
-
-
-def is_of(environment: Environment, header: Header) -> bool:
-    """Whether runs are of a profile's chip and back end, as far as both state the GPU's cores.
-
-    Profiles of published runs are of an "Apple M3 Max, 40-core GPU", calibrated ones of a chip.
-    """
-    alike = (environment.chip, environment.device) == (header.chip.split(", ")[0], header.device)
-    return alike and (header.gpu is None or environment.gpu_cores in (None, header.gpu.cores))
-
-
-def strangers(runs: Sequence[Run], header: Header) -> list[str]:
-    """A line for each machine and runtime of the runs that is not the profile's."""
-    here = (header.chip, header.runtime)
-    seen = dict.fromkeys((run.environment.chip, run.environment.runtime) for run in runs)
-    return [
-        f"note: runs of {chip} ({runtime}) are compared with {header.chip} ({header.runtime})"
-        for chip, runtime in seen
-        if (chip, runtime) != here
-    ]

@@ -50,18 +50,19 @@ def fit_law(
     ordered = observations.ordered()
     price = max(math.log(len(ordered.rows)), 2.0)
     parts = known_parts(ordered, known or {})
-    # A kernel serves from its first row on, though the first that was timed may be later.
-    begins = {start: first_row for first_row, start, _, _ in parts}
+    # A kernel serves from its first row on, though the first that was timed may be later; before
+    # all that were timed there is no other.
+    begins = {start: first_row for first_row, start, _, _ in parts} | {0: 1}
     edges = row_edges(ordered, ordered.distinct_rows)
     cost, library, regimes = math.inf, None, ()
     for overlap in OVERLAPS:
         candidate = curves(ordered, overlap, (fills or {}).values())
         total, found = 0.0, ()
-        for _, start, end, kernel in parts:
+        for first_row, start, end, kernel in parts:
             is_open = not known or (kernel is not None and kernel.library)
             allowed = None
             if kernel is not None and not is_open:
-                allowed = candidate.of_kernel(kernel, (fills or {}).get(begins[start]))
+                allowed = candidate.of_kernel(kernel, (fills or {}).get(first_row))
             inside = [edge for edge in edges if start <= edge <= end] if is_open else [start, end]
             part_cost, cuts = segment(candidate, price, inside, allowed)
             total, found = total + part_cost, (*found, *((*cut, kernel, allowed) for cut in cuts))

@@ -1,7 +1,7 @@
 r"""The price of the past in a pass: reading caches and states, and making room for more.
 
-Attention in 16 bits is one fused kernel that obeys a row law with the cache as its matrix. Five
-things are not that kernel:
+Attention in 16 bits is one fused kernel that obeys a row law with the cache as its matrix, or two
+laws where it takes two passes over a long one. Five things are not that kernel:
 
 * A quantized cache (`mlx_lm` with `kv_bits`) is read by two quantized products for each query
   head, so the query heads of a group each read the keys and values they share.
@@ -18,7 +18,7 @@ things are not that kernel:
 
 A compressed pool is copied whenever an entry is added (mlx-vlm 0.7.10, `PoolingCache`).
 
-Sources: mlx-lm 0.32.2, `models/base.py` and `models/cache.py`. The first three prices are derived
+Sources: mlx-lm 0.32.2, `models/base.py` and `models/cache.py`. The first two prices are derived
 from the kernels' own laws and were not measured as a whole.
 """
 
@@ -47,6 +47,8 @@ from model.network.selection import SelectedAttention
 from model.units import Quantity
 
 SCORE_PASSES = 6
+"""How often a score goes through memory: written by the product with the keys, read and written by
+the mask, read and written by the softmax, read by the product with the values."""
 GROWTH_TOKENS = 256
 """Tokens by which a cache of mlx-lm grows."""
 
@@ -125,7 +127,7 @@ def past_time(
     fused = law.time(cache, rows)
     vector, two_pass = machine.vector_attention, machine.two_pass_attention
     if two_pass is not None and vector is not None and vector.one_pass_to_context is not None:
-        is_long = np.greater(depth, vector.one_pass_to_context)
+        is_long = np.greater(np.add(depth, rows), vector.one_pass_to_context)
         fused = either(is_long, two_pass.time(cache, rows), fused)
     if machine.unfused_attention is None or not isinstance(mixer, Attention) or not np.any(unfused):
         return fused
@@ -156,8 +158,8 @@ def scores_product(
 ) -> Product:
     """Attention where no one kernel does it: what is read is the scores, and not the cache.
 
-    They go through memory six times (written, masked, made weights of, read), by tiles of rows,
-    and by the score, however wide the heads are. Each query head reads the keys and values that it
+    They go through memory `SCORE_PASSES` times, by tiles of rows, and by the score, however wide
+    the heads are. Each query head reads the keys and values that it
     shares with others anew, which is in what a multiplication costs.
     """
     _, depth, columns = mixer.cache_read(context, element_bytes)
@@ -250,7 +252,8 @@ def growth_s(
     for window, kept_bytes, copied_after in growing_caches(checkpoint):
         growing = 1.0 if window is None else np.less_equal(context, window)
         bytes_per_token = bytes_per_token + kept_bytes * growing / copied_after
-    bandwidth = machine.attention.regimes[0].bandwidth_bytes_per_s
+    law = machine.two_pass_attention or machine.attention
+    bandwidth = law.regimes[0].bandwidth_bytes_per_s
     return 2.0 * sequences * bytes_per_token * context / bandwidth
 
 

@@ -200,7 +200,14 @@ def _cacheless_pass(
         if layer.experts is not None:
             products += experts_times(machine, layer.experts, formats, rows)
         weights += [(count, time) for time in products]
-        own = layer_extras(layer, architecture.hidden_size, machine, rows, sequences)
+        own = layer_extras(
+            layer,
+            architecture.hidden_size,
+            machine,
+            rows,
+            sequences,
+            quantized_cache=checkpoint.cache_format is not None,
+        )
         special = special.plus(own, count)
         # A mixer is one more kernel of its layer, whatever its cache costs; so is each unfolding.
         unfoldings = 0 if layer.unfolding is None else len(layer.unfolding.matrices)
@@ -242,7 +249,9 @@ def commit_share(
         return 0.0
     kernels: Quantity = PASS_KERNELS
     for layer, repeats, formats in checkpoint.layer_kinds:
-        apart = np.logical_or(sequences > 1, is_unfused(layer, machine, rows))
+        quantized = checkpoint.cache_format is not None
+        unfused = is_unfused(layer, machine, rows, quantized_cache=quantized)
+        apart = np.logical_or(sequences > 1, unfused)
         extra = UNFUSED_KERNELS * apart + EXPERTS_KERNELS * (layer.experts is not None)
         each = len(formats) + (layer.mixer is not None) + SMALL_KERNELS + extra
         kernels = kernels + checkpoint.architecture.loops * repeats * each

@@ -15,7 +15,7 @@ from model.cost.cache_cost import kernel_key
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
 from model.network.layer import Layer
-from model.network.mixer import MixerKind
+from model.network.mixer import Attention, MixerKind
 from model.units import Quantity
 
 USUAL_NORMS = 2
@@ -41,14 +41,20 @@ class Extras:
 
 
 def layer_extras(
-    layer: Layer, hidden_size: int, machine: Machine, rows: Quantity, sequences: int
+    layer: Layer,
+    hidden_size: int,
+    machine: Machine,
+    rows: Quantity,
+    sequences: int,
+    *,
+    quantized_cache: bool = False,
 ) -> Extras:
     """What one layer costs beyond `layer_s`, `build_layer_s` and `submit_layer_s`."""
     device, host = machine.device, machine.host
     mixture = layer.experts is not None
     recurrent = is_recurrent(layer)
     batch = sequences > 1 and attends(layer)
-    unfused = 0.0 if batch else is_unfused(layer, machine, rows)
+    unfused = not batch and is_unfused(layer, machine, rows, quantized_cache=quantized_cache)
     norms = further_norms(layer, hidden_size)
     # On the device those of queries and keys run side by side with much else.
     all_norms = norms + (layer.head_norms if layer.mixer is not None else 0)
@@ -85,9 +91,14 @@ def attends(layer: Layer) -> bool:
     return layer.mixer is not None and not is_recurrent(layer)
 
 
-def is_unfused(layer: Layer, machine: Machine, rows: Quantity) -> Quantity:
-    """Whether rows of one sequence are attended with by no one kernel; broadcasts over rows."""
-    if layer.mixer is None or not attends(layer):
+def is_unfused(
+    layer: Layer, machine: Machine, rows: Quantity, *, quantized_cache: bool
+) -> Quantity:
+    """Whether rows of one sequence are attended with by no one kernel; broadcasts over rows.
+
+    Only of grouped-query attention over a cache in 16 bits: all others have kernels of their own.
+    """
+    if not isinstance(layer.mixer, Attention) or quantized_cache:
         return False
     group, head_dim = kernel_key(layer.mixer)
     return machine.unfused(rows=rows, sequences=1, query_heads_per_kv_head=group, head_dim=head_dim)
@@ -96,14 +107,18 @@ def is_unfused(layer: Layer, machine: Machine, rows: Quantity) -> Quantity:
 def meets_new_shape(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> Quantity:
     """Whether a new context is a new shape to the runtime; broadcasts over rows.
 
-    It is for several rows of a sequence, except for those that MLX's own kernel attends with.
+    It is for several rows of a sequence, except for those that MLX's own kernel attends with. A
+    quantized cache is read by products, which have no plan.
     """
+    if checkpoint.cache_format is not None:
+        return np.zeros_like(rows, dtype=bool)
     vector = machine.vector_attention
     if vector is None or vector.fused_beyond:
         return np.greater(rows, 1)
     some: Quantity = np.zeros_like(rows, dtype=bool)
     for layer, _, _ in checkpoint.layer_kinds:
-        some = np.logical_or(some, is_unfused(layer, machine, rows))
+        unfused = is_unfused(layer, machine, rows, quantized_cache=False)
+        some = np.logical_or(some, unfused)
     return some
 
 
@@ -127,7 +142,7 @@ def library_attention_s(
     sequences: int,
 ) -> Quantity:
     """What submitting attention costs on top in a pass that a library serves, in all its layers."""
-    if machine.library_attention is None:
+    if machine.library_attention is None or checkpoint.cache_format is not None:
         return 0.0
     served = machine.library_attention.serves(rows=rows, context=context, sequences=sequences)
     attending = checkpoint.architecture.loops * sum(

@@ -17,7 +17,8 @@ mlx-lm builds the next step before it reads the last one: in the steady state a 
 max(device, host + read).
 
 Source: mlx-lm 0.32 `generate_step` and `speculative_generate_step`; the latter reads once per
-round. The recurrence ignores that a device may starve between two kernels of one pass.
+round. The recurrence ignores that a device may starve between two kernels of one pass, and takes
+the last commit for a whole one, where half of one is left on average.
 """
 
 from __future__ import annotations

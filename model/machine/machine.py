@@ -45,7 +45,7 @@ class Machine:
     the share of its cold speed that remains after minutes of work.
     `apart_reread` is the share of the weights that each further sequence of a batch reads again
     where sequences are tiled apart. `kernels_per_commit` are submitted before the device begins
-    with the first of them; 0 where it begins at once.
+    with the first of them; 0 where that is not known.
     """
 
     name: str
@@ -119,6 +119,14 @@ class Machine:
             query_heads_per_kv_head=query_heads_per_kv_head,
             head_dim=head_dim,
         )
+
+    @property
+    def attention_rows_measured(self) -> int:
+        """The most rows of one sequence that attention was timed with, by whatever kernels."""
+        vector, unfused = self.vector_attention, self.unfused_attention
+        if vector is None or vector.fused_beyond or unfused is None:
+            return self.attention.rows_measured
+        return max(self.attention.rows_measured, unfused.rows_measured)
 
     def tiled_apart_from(self, weight_format: WeightFormat) -> int | None:
         """Rows of a batch from which its sequences are tiled apart; None where they share tiles."""

@@ -65,9 +65,19 @@ def check_evidence(environment: object, samples: object, where: str) -> None:
     """Refuse evidence that could not be kept as it was written."""
     if not isinstance(environment, Mapping):
         raise InputError(f"{where}: environment", "is not an object with named fields", REMEDY)
+    pairs = cast("Mapping[str, object]", environment).get("mlx_variables", [])
+    if not isinstance(pairs, list) or not all(map(is_pair, cast("list[object]", pairs))):
+        place = f"{where}: environment.mlx_variables"
+        raise InputError(place, "is not a list of pairs of a name and a value", REMEDY)
     listed = cast("list[object]", samples) if isinstance(samples, list) else [None]
     if not all(isinstance(sample, Mapping) for sample in listed):
         raise InputError(f"{where}: samples", "is not a list of objects", REMEDY)
+
+
+def is_pair(value: object) -> bool:
+    """Whether a value is a list of two strings."""
+    both = cast("list[object]", value) if isinstance(value, list) else []
+    return len(both) == 2 and all(isinstance(each, str) for each in both)
 
 
 def read_constant(name: str, value: object, where: str) -> Constant:
@@ -127,6 +137,15 @@ def check_laws(header: Header, constants: Mapping[str, Constant], where: str) ->
     if not header.laws:
         raise InputError(f"{where}: laws", "is empty", "calibrate at least one weight format")
     names = [law.name for law in header.all_laws]
+    slots = (
+        ("attention", header.attention, ""),
+        ("two_pass_attention", header.two_pass_attention, TWO_PASS),
+        ("unfused_attention", header.unfused_attention, UNFUSED),
+    )
+    for slot, law, shape in slots:
+        if law is not None and (law.format, law.shape) != ("", shape):
+            right = f"give no format, and the shape {shape!r}"
+            raise InputError(f"{where}: {slot}", f"is a law of {law.name!r}", right)
     for law in header.all_laws:
         place = f"{where}: law {law.name}"
         if names.count(law.name) > 1:
@@ -143,10 +162,7 @@ def check_form(law: LawForm, place: str) -> None:
         raise InputError(place, f"has regimes from rows {first_rows}", "start at 1, rise")
     tiles = [each.tile_rows for each in law.regimes if each.tile_rows is not None]
     rules = (
-        (
-            law.shape in (set(Shape) if law.format else {"", TWO_PASS, UNFUSED}),
-            "has an unknown shape",
-        ),
+        (not law.format or law.shape in set(Shape), "has an unknown shape"),
         (law.overlap is None or law.overlap >= 1.0, "has an overlap below 1"),
         (law.rows_measured >= 1, "was measured at no row"),
         (

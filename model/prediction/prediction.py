@@ -182,7 +182,7 @@ def extrapolation(
     # A pair of a row and an expert is one row by definition.
     laws = [law for (_, shape), law in machine.laws.items() if shape is not Shape.EXPERT]
     rows_measured = min(
-        *(law.rows_measured for law in laws), machine.attention.rows_measured * sequences
+        *(law.rows_measured for law in laws), machine.attention_rows_measured * sequences
     )
     stretch = 1.0
     warnings: list[str] = []

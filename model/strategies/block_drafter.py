@@ -202,7 +202,10 @@ def with_products(
     rows: int,
     count: int = 1,
 ) -> PassCost:
-    """A pass that also multiplies `rows` with siblings, `count` times."""
+    """A pass that also multiplies `rows` with siblings, `count` times.
+
+    Its commits stay: a few products are a small share of the kernels of a pass.
+    """
     times: list[tuple[int, ProductTime]] = [
         (count, siblings_time(machine, siblings, formats, rows))
     ]

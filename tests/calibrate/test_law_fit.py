@@ -132,3 +132,11 @@ def test_a_device_that_is_not_filled_shows_in_matrices_that_were_not_timed() -> 
     for rows in (8, 12, 16):
         fitted, truth = (float(each.time(unseen, rows).total_s) for each in (law, planted))
         assert fitted == pytest.approx(truth, rel=0.05)
+
+
+def test_a_kernel_that_no_first_row_was_timed_of_serves_the_first_rows_too() -> None:
+    """Batches, of one row each, are priced by what was timed of several rows, if nothing else."""
+    seen = measured(PLANTED["a flat one"], noise=0.0)
+    late = seen.ordered().part(int(np.searchsorted(seen.ordered().rows, 4)), len(seen.rows))
+    law = fit_law(late, {1: None, 4: None})
+    assert [each.first_row for each in law.regimes] == [1]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tokroof
-from calibrate.commands.validate import is_of
+from calibrate.commands.own_machine import is_of
 from model.machine.profile_store import named_profile
 from tests.calibrate.published.published_run import PLAIN, SPECULATIVE
 from tests.calibrate.test_run_record import ENVIRONMENT
@@ -154,3 +155,25 @@ def test_a_run_is_of_a_machine_by_chip_back_end_and_cores(
 ) -> None:
     here = replace(ENVIRONMENT, chip=chip, device=device, gpu_cores=cores)
     assert is_of(here, named_profile(machine).header) is same
+
+
+NO_CUDNN, WITH_CUDNN = "h200-mlx-0.32.4-no-cudnn", "h200-mlx-0.32.4"
+
+
+@pytest.mark.parametrize(
+    ("runs", "machine", "how"),
+    [
+        ("no-cudnn-grid", WITH_CUDNN, "with MLX_CUDA_USE_CUDNN_SDPA=0"),
+        ("with-cudnn", NO_CUDNN, "without MLX_CUDA_USE_CUDNN_SDPA"),
+    ],
+)
+def test_runs_that_attend_otherwise_are_refused_unless_any_machine_will_do(
+    capsys: pytest.CaptureFixture[str], runs: str, machine: str, how: str
+) -> None:
+    path = str(files("calibrate") / f"data/runs/h200-2026-11-30-{runs}.jsonl")
+    command = ["validate", path, "--machine", machine]
+    assert tokroof.main(command) == 2
+    shown = capsys.readouterr()
+    assert f"runs {how}: do not attend as {machine} does" in shown.err
+    assert shown.err.count("\n") == 1
+    assert tokroof.main([*command, "--any-machine"]) == 0

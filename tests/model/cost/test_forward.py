@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from model.cost.forward import cacheless_pass, forward_pass
 from model.cost.weight_cost import siblings_time
 from model.errors import InputError
+from model.machine.kernels.attention import VectorAttention
 from model.machine.overheads import Device, Submission
 from model.machine.row_law import Shape
 from model.network.checkpoint import Checkpoint
@@ -226,3 +227,20 @@ def test_a_deep_network_is_committed_in_many_parts_and_a_shallow_one_in_one() ->
     assert float(forward_pass(small(), here, rows=1, context=128).commit_share) == 1.0
     at_once = machine(flat_law(bandwidth=1e11))
     assert forward_pass(deep, at_once, rows=1, context=128).commit_share == 0.0
+
+
+def test_scores_and_experts_are_further_kernels_of_a_commit() -> None:
+    vector = VectorAttention(most_rows=3, head_dims=(128,), fused_beyond=False)
+    law = flat_law(bandwidth=1e11)
+    here = replace(
+        machine(law), kernels_per_commit=100.0, vector_attention=vector, unfused_attention=law
+    )
+
+    def kernels(name: str, rows: int) -> float:
+        cost = forward_pass(load_target(name, "4bit"), here, rows=rows, context=128)
+        return 100.0 / float(cost.commit_share)
+
+    deep = "llama-3.1-8b"
+    assert kernels(deep, 4) - kernels(deep, 3) == pytest.approx(32 * 8)
+    mixed = kernels("qwen3-30b-a3b", 1)  # eight products, a router's among them
+    assert mixed == pytest.approx(48 * (8 + 1 + 10 + 12) + 10)

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.cost.layer_extras import layer_extras, library_attention_s, meets_new_shape
+from model.cost.layer_extras import is_unfused, layer_extras, library_attention_s, meets_new_shape
 from model.machine.kernels.attention import LibraryAttention, VectorAttention
 from model.network.target import load_target
+from model.network.weight_format import weight_format
 from tests.model.machines import HOST, NO_DEVICE, flat_law, machine
 
 LAW = flat_law(bandwidth=1e11)
@@ -94,6 +95,27 @@ class TestUnfused:
         assert np.asarray(found.submit_s).tolist() == [0.0, 0.0, 8e-6, 8e-6]
         skipped = replace(layer, mixer=None, mixer_siblings=())
         assert layer_extras(skipped, 4096, self.HERE, 4, 1).device_s == 0.0
+
+    def test_a_batch_pays_for_sharing_a_pass_instead(self) -> None:
+        layer = load_target("llama-3.1-8b", "4bit").architecture.layers[0]
+        found = layer_extras(layer, 4096, self.HERE, 4, 4)
+        assert float(found.device_s) == pytest.approx(3e-6)
+        assert float(found.submit_s) == pytest.approx(4e-6)
+
+    def test_a_quantized_cache_and_latents_have_kernels_of_their_own(self) -> None:
+        layer = load_target("llama-3.1-8b", "4bit").architecture.layers[0]
+        assert is_unfused(layer, self.HERE, 4, quantized_cache=False)
+        assert not is_unfused(layer, self.HERE, 4, quantized_cache=True)
+        latent = load_target("deepseek-v2-lite", "4bit").architecture.layers[0]
+        assert not is_unfused(latent, self.HERE, 4, quantized_cache=False)
+
+    def test_a_quantized_cache_meets_no_new_shape(self) -> None:
+        target = replace(load_target("llama-3.1-8b", "4bit"), cache_format=weight_format("4bit"))
+        assert not meets_new_shape(target, COSTLY, 5)
+        served = replace(
+            COSTLY, library_attention=LibraryAttention(one_row_from_context=256, switch="CUDNN")
+        )
+        assert library_attention_s(target, served, rows=1, context=4096, sequences=1) == 0.0
 
     def test_they_alone_meet_new_shapes(self) -> None:
         target = load_target("llama-3.1-8b", "4bit")

@@ -152,6 +152,17 @@ class TestSustained:
         assert hot.host is M3.host
         assert hot.sustained() is None
 
+    def test_every_law_of_attention_is_slowed(self) -> None:
+        cold = named_profile("h200-mlx-0.32.4-no-cudnn").machine
+        hot = replace(cold, sustained_share=0.5).sustained()
+        assert hot is not None
+        product = Product(read_bytes=1e9, depth=4096, columns=4096)
+        for name in ("attention", "two_pass_attention", "unfused_attention"):
+            before_s, after_s = (
+                float(getattr(each, name).time(product, 2).total_s) for each in (cold, hot)
+            )
+            assert after_s == pytest.approx(2.0 * before_s)
+
     def test_published_losses_are_its_interval(self) -> None:
         """15 to 42 % lost: 0.58 to 0.85 of the cold speed remain, as a 90 % interval."""
         draws = named_profile("m3-10core-16gb").sampled_machine.sustained_share

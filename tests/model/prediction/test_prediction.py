@@ -11,6 +11,7 @@ from model.catalog import packaged_profile_text
 from model.machine.constant import Origin
 from model.machine.profile import Profile
 from model.machine.profile_file import profile_from_json
+from model.machine.profile_store import named_profile
 from model.network.sublayers import middle_block
 from model.network.target import load_target
 from model.prediction.prediction import Z_90, extrapolation, interval, predict
@@ -102,6 +103,15 @@ def test_questions_beyond_the_measurements_widen_the_answer(m3: Profile) -> None
     assert extrapolation(m3, 16, 8192) == (1.0, ())
     assert extrapolation(m3, 32, 8192)[0] == 2.0
     assert extrapolation(m3, 64, 16384)[0] == 4.0
+
+
+def test_rows_of_attention_count_by_whatever_kernel_timed_them() -> None:
+    """MLX's own kernel takes three rows; what was timed beyond is not beyond what was measured."""
+    profile = named_profile("h200-mlx-0.32.4-no-cudnn")
+    assert extrapolation(profile, 32, 4096) == (1.0, ())
+    stretch, [warning] = extrapolation(profile, 64, 4096)
+    assert stretch == 2.0
+    assert warning == "64 rows is beyond the 32 that were measured"
 
 
 def test_more_scatter_in_the_fit_means_a_wider_interval(m3: Profile) -> None:

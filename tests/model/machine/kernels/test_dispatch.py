@@ -210,6 +210,8 @@ class TestAttention:
         assert vector.last_row(query_heads_per_kv_head=16, head_dim=128) == 3
         assert vector.last_row(query_heads_per_kv_head=1, head_dim=256) == 0
         assert not vector.fused_beyond
+        assert vector.one_pass_to_context == 1024
+        assert vector.beyond_tile_rows == 64
 
     @pytest.mark.parametrize(
         ("rows", "sequences", "unfused"),
@@ -260,7 +262,8 @@ class TestCommits:
         [
             ("cuda", "sm_90", 100),
             ("cuda", "sm_121", 20),
-            ("cuda", "sm_86", 0),
+            ("cuda", "sm_86", 20),
+            ("cuda", "", 0),
             ("metal", "applegpu_g15s", 0),
             ("cpu", "", 0),
         ],
