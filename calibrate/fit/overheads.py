@@ -91,6 +91,9 @@ APART = (APART_REREAD,)
 runtime has no one kernel for attention of several rows, hands attention to a library or tiles
 sequences apart."""
 PASS_PROBES = ("layers", "host")
+WHOLE = ("pipelined", "decode", "awaited", "growing")
+"""Ways to run a pass in which host and device work together, as in a run: what the fit leaves on
+these is what it may leave on a run."""
 PASS_SCATTER_LOG = 0.03
 RUN_SCATTER_LOG = 0.03
 """Least scatter of a timing of a whole pass, and of the rounds of a run."""
@@ -150,7 +153,7 @@ def fit_overheads(
         for name, value, column in zip(names, values, draws.T, strict=True)
     }
     left_log = np.log(predict_s(values) / seconds)
-    whole = np.array([sample.probe == "layers" for sample in passes] + [True] * len(runs))
+    whole = np.array([sample.text("mode") in WHOLE for sample in passes] + [True] * len(runs))
     return constants, typical_residual_log(left_log[whole])
 
 

@@ -9,6 +9,7 @@ others used these hosts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -30,6 +31,7 @@ NO_CUDNN, OWN, OTHER, THIRD = (
     "h200-mlx-0.32.4.jsonl",
 )
 WITH_CUDNN = "h200-2026-11-30-with-cudnn.jsonl"
+NEAR_RUNS = 40
 PROFILES = {NO_CUDNN: "h200-mlx-0.32.4-no-cudnn"} | dict.fromkeys(
     (OWN, OTHER, THIRD), "h200-mlx-0.32.4"
 )
@@ -149,6 +151,42 @@ def test_makes_of_one_decode_differ_as_the_readme_says() -> None:
     assert all(len(each) > 1 for each in makes.values())
     said = f"by {np.median(ratios):.0%} in the median and by {np.quantile(ratios, 0.9):.0%}"
     assert said.replace("%", " %") in README.read_text(encoding="utf-8").replace("\n", " ")
+
+
+def plain_pace(runs: Sequence[Run], index: int) -> float | None:
+    """How slow the plain runs of the same network just before and after a run were.
+
+    The slower of the two over the fastest make of that decode; None where none is near.
+    """
+    place = network_of(runs[index])
+    times = {
+        other: run.typical_round_s
+        for other, run in enumerate(runs)
+        if run.strategy == "plain" and network_of(run) == place
+    }
+    near = {other for other in times if abs(other - index) < NEAR_RUNS}
+    before, after = ({o for o in near if (o < index) is is_before} for is_before in (True, False))
+    chosen = [times[pick(each)] for pick, each in ((max, before), (min, after)) if each]
+    return max(chosen) / min(times.values()) if chosen else None
+
+
+def network_of(run: Run) -> tuple[str, str, int]:
+    return run.target, run.target_format, run.context_tokens
+
+
+def test_runs_beside_quick_plain_ones_are_met_best_as_the_readme_says() -> None:
+    """How quick the host was is told by other runs than those that are compared."""
+    runs = runs_of(NO_CUDNN)
+    places = {run.id: index for index, run in enumerate(runs)}
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for each in compare_runs(runs, named_profile(PROFILES[NO_CUDNN])):
+        pace = plain_pace(runs, places[each.id])
+        if each.quantity == "speedup" and each.error is not None and pace is not None:
+            errors[pace < 1.12].append(abs(each.error))
+    assert {quick: len(found) for quick, found in errors.items()} == {True: 70, False: 75}
+    quick, slow = (f"{100 * float(np.median(found)):.1f} %" for found in errors.values())
+    said = f"speedups are {quick} off in the median, beside slower ones {slow}"
+    assert said in " ".join(README.read_text(encoding="utf-8").split())
 
 
 def test_the_readme_says_how_often_the_intervals_hold(
