@@ -70,7 +70,8 @@ def residuals(profile: Profile, samples: Sequence[Sample]) -> tuple[Residual, ..
             caches[attention_shape(sample, machine.vector_attention)].append(sample)
     special = {TWO_PASS: machine.two_pass_attention, UNFUSED: machine.unfused_attention}
     for shape, group in caches.items():
-        floor_s = attention_floor_s(caches["" if shape == TWO_PASS else shape], kernel_s)
+        shortest = caches.get("" if shape == TWO_PASS else shape, [])
+        floor_s = attention_floor_s(shortest, kernel_s)
         seen = attention_observations(
             group, floor_s, 0.0, machine.activation_bytes, unfused=shape == UNFUSED
         )

@@ -11,10 +11,11 @@ import tokroof
 from calibrate.commands.own_samples import WORST, worst_text
 from calibrate.doubts import warnings_of
 from calibrate.fit.calibration import stored_sample
+from calibrate.fit.laws import attention_shape
 from calibrate.fit.overheads import typical_residual_log
 from calibrate.fit.residuals import residuals
 from calibrate.samples import REFERENCE, Sample
-from model.machine.profile import Profile
+from model.machine.profile import TWO_PASS, Profile
 from model.machine.profile_store import named_profile
 
 
@@ -67,6 +68,22 @@ def test_what_was_never_fitted_has_no_residual(
     other = [each for each in samples if each.probe == "linear"][:1]
     renamed = replace(other[0], settings=(("format", "6bit"), *other[0].settings[1:]))
     assert residuals(profile, [renamed]) == ()
+
+
+def test_two_passes_alone_are_net_of_a_bare_kernel() -> None:
+    """Their floor is that of attention in one pass, of which there is none here."""
+    own = named_profile("h200-mlx-0.32.4-no-cudnn")
+    vector = own.machine.vector_attention
+    kernel_s = float(np.asarray(own.machine.device.kernel_s))
+    attention = [
+        sample
+        for sample in (stored_sample(each, "here") for each in own.samples)
+        if sample.probe == "attention" and attention_shape(sample, vector) == TWO_PASS
+    ]
+    found = residuals(own, attention)
+    assert len(found) == len(attention) > 10
+    for residual, sample in zip(found, attention, strict=True):
+        assert residual.measured_s == pytest.approx(sample.seconds - kernel_s)
 
 
 def test_text_has_the_summary_first_and_the_worst_samples_alone(
