@@ -20,6 +20,7 @@ import mlx.core as mx
 
 from calibrate.chain import Chain, Step
 from calibrate.mlx_device import activation_of, activations, cold_copies, packing, usual_activation
+from calibrate.questions import TURNED_CONTEXTS
 from model.network.weight_format import WeightFormat, weight_format
 
 CACHE_STEP = 256
@@ -137,7 +138,7 @@ class Caches:
         self.activation = usual_activation()
         self.sequences = sequences
         self._context = context
-        slots = (context // CACHE_STEP + 1) * CACHE_STEP
+        slots = (self.turned(TURNED_CONTEXTS)[-1] // CACHE_STEP + 1) * CACHE_STEP
         shape = (sequences, kv_heads, slots, head_dim)
         base = mx.random.normal(shape).astype(self.activation)
         read_bytes = 2 * sequences * kv_heads * context * head_dim * self.activation.size

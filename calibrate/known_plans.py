@@ -22,15 +22,12 @@ from dataclasses import replace
 from typing import TypeAlias, final
 
 from calibrate.coin import Coin
-from calibrate.environment import Environment
+from calibrate.planned_attention import USUAL_PLANS, plans_attention, plans_kept
 from calibrate.run_record import Run
 from calibrate.run_settings import WARM_ROUNDS
-from model.machine.kernels.attention import library_attention
 from model.network.mixer import Attention
 from model.network.target import load_target
 
-USUAL_PLANS = 256
-PLANS_VARIABLE = "MLX_CUDA_SDPA_CACHE_SIZE"
 LEAST_ROUNDS = 4
 """Rounds that a run must have left: two kinds, each with a quartile."""
 
@@ -83,18 +80,6 @@ def alone(runs: Sequence[Run]) -> list[Run | None]:
         first = max((i + 1 for i, each in enumerate(known) if each), default=0)
         found.append(from_round(run, first) if len(known) - first >= LEAST_ROUNDS else None)
     return found
-
-
-def plans_attention(environment: Environment) -> bool:
-    """Whether a library plans attention in such a process."""
-    variables = dict(environment.mlx_variables)
-    return library_attention(environment.device, environment.runtime, variables) is not None
-
-
-def plans_kept(environment: Environment) -> int:
-    """How many plans MLX keeps in such a process."""
-    stated = dict(environment.mlx_variables).get(PLANS_VARIABLE, "")
-    return int(stated) if stated.isdigit() else USUAL_PLANS
 
 
 def warm(run: Run, acceptance: float, plans: Plans) -> None:

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import final
 
 from calibrate.environment import Environment
+from calibrate.planned_attention import plans_attention
 from calibrate.round_times import block_means, mean_quartile, pass_kinds, quartile
 from calibrate.run_settings import DRAFTED, Settings
 from model.errors import InputError
@@ -47,7 +48,8 @@ class Run:
         commits: Of block diffusion, tokens that each round fixed: 0 where it wrote a finished block
             to the cache. What lies behind the end of the answer in its last block counts.
         new_shapes: Of block diffusion on CUDA, whether each round met attention of a shape that
-            nothing in the process had met before; empty where shapes are not planned.
+            nothing in the process had met before; empty where shapes are not planned. Older
+            records without a library's attention may state it, and it means nothing there.
         library: The library whose loop it was, with its version; "" for mlx-lm, whose version is
             in the environment.
 
@@ -211,10 +213,11 @@ class Run:
         draft token together with the target's; the kind of the first listed round is not known,
         and it is left out unless it is the only one. Rounds of prompt lookup have a draft or none.
         Each block of diffusion has another context, and a kind of its own, and so have the passes
-        that write, and those that met new shapes.
+        that write, and those that met new shapes where shapes are planned.
         """
         if self.block:
-            return mean_quartile(pass_kinds(self.commits, self.new_shapes), self.round_s)
+            planned = self.new_shapes if plans_attention(self.environment) else ()
+            return mean_quartile(pass_kinds(self.commits, planned), self.round_s)
         if not self.draft_length:
             return quartile(block_means(self.round_s))
         if self.strategy == "prompt-lookup":

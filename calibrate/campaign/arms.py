@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from itertools import product
 from typing import final
 
-from calibrate.run_settings import Settings, layer_skip
+from calibrate.run_settings import STRATEGIES, Settings, layer_skip
 from calibrate.vlm.heads import HEAD_FORMAT
 from model.commands.diffusion_options import check_diffusion
-from model.errors import InputError
+from model.errors import InputError, unknown_name
 from model.network.checkpoint import Checkpoint
 from model.network.head_target import load_head
 from model.network.sublayers import middle_block
 
 SAME = "same"
+OF_DRAFTS = ("draft_lengths", "acceptances")
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "plain": (),
+    "awaited": (),
+    "speculative": ("draft", "draft_format", *OF_DRAFTS),
+    "draft-head": ("head", "head_format", *OF_DRAFTS),
+    "layer-skip": ("skips", *OF_DRAFTS),
+    "prompt-lookup": ("ngrams", *OF_DRAFTS),
+    "batch": ("batches",),
+    "canvas": ("canvases",),
+    "diffusion": ("blocks", "answers", "steps", "committed", "thresholds"),
+}
+"""What each strategy takes."""
+NEEDED = ("draft", "head", "skips", "answers")
+"""What a strategy that takes it cannot do without, where its settings would not tell."""
 
 
 @final
@@ -42,7 +57,7 @@ class PlannedArm:
 
 
 def arm_settings(arm: PlannedArm, target: Checkpoint, seed: int) -> Iterator[Settings]:
-    """Every combination of an arm's lists; a list that its strategy does not have is refused.
+    """Every combination of an arm's lists; a field that its strategy does not take is refused.
 
     The draft `same` stays that word: the target itself, whatever its name and format are.
 
@@ -64,23 +79,27 @@ def arm_settings(arm: PlannedArm, target: Checkpoint, seed: int) -> Iterator[Set
 
 
 def check_own(arm: PlannedArm) -> None:
-    """Refuse what the strategy lacks or does not take, where its settings would not tell.
+    """Refuse what the strategy does not take, and what it lacks where its settings would not tell.
 
     Raises:
-        InputError: such a field.
+        InputError: such a field, or a strategy that is not known.
     """
-    if arm.strategy == "diffusion" and not all(answer >= 1 for answer in arm.answers):
+    if arm.strategy not in FIELDS:
+        raise unknown_name("strategy", arm.strategy, STRATEGIES)
+    own = FIELDS[arm.strategy]
+    given = [each.name for each in fields(arm) if getattr(arm, each.name)]
+    for name in given:
+        if name not in ("strategy", *own):
+            takes = f"{arm.strategy} takes {', '.join(own) or 'no settings'}"
+            raise InputError(f"{arm.strategy}: {name}", "is not its own", f"leave it out: {takes}")
+    for name in NEEDED:
+        if name in own and name not in given:
+            raise InputError(f"{arm.strategy}: {name}", "is missing", "add it to the arm")
+    if arm.draft == SAME and arm.draft_format:
+        wrong = f"changes nothing where the draft is {SAME!r}"
+        raise InputError("speculative: draft_format", wrong, "leave it out, or name a draft")
+    if not all(answer >= 1 for answer in arm.answers):
         raise InputError("diffusion: answers", "is out of range", "give 1 or more tokens")
-    owners = {
-        "skips": "layer-skip",
-        "draft": "speculative",
-        "head": "draft-head",
-        "answers": "diffusion",
-    }
-    for name, owner in owners.items():
-        if bool(getattr(arm, name)) != (arm.strategy == owner):
-            right = f"{owner} takes {name}, and nothing else does"
-            raise InputError(f"{arm.strategy}: {name}", "is missing or not its own", right)
 
 
 def skipping(arm: PlannedArm, target: Checkpoint, seed: int) -> Iterator[Settings]:
@@ -92,7 +111,7 @@ def skipping(arm: PlannedArm, target: Checkpoint, seed: int) -> Iterator[Setting
 
 
 def combined(arm: PlannedArm, draft: str, draft_format: str, seed: int) -> Iterator[Settings]:
-    """All lists with one another: those of other strategies too, which settings refuse."""
+    """All lists with one another; those of other strategies are empty."""
     forced: tuple[float | None, ...] = arm.acceptances or (None,)
     committed: tuple[float | None, ...] = arm.committed or (None,)
     thresholds: tuple[float | None, ...] = arm.thresholds or (None,)

@@ -55,7 +55,8 @@ class MlxVlmConductor:
         run = decode(arm, Start(prompt), planned.tokens, Pace(limit_s=planned.limit_s or None))
         if head is None:
             self._plain[place] = run
-        return compared(run, self._plain[place]) if head and place in self._plain else run
+            return run
+        return compared(run, self._plain[place]) if place in self._plain else run
 
     def forget(self) -> None:
         """Keep no network in memory."""

@@ -242,10 +242,11 @@ def network_runs(stage: Stage, target: str, format_name: str, seed: int) -> list
     for arm in stage.arms:
         decodes += product(arm_settings(arm, checkpoint, seed), arm.answers or (stage.tokens,))
     runs: list[PlannedRun] = []
-    for context, repeat in product(stage.contexts, range(stage.repeats)):
-        if denoises:
-            longest = max(tokens for _, tokens in decodes)
+    if denoises:
+        longest = max(tokens for _, tokens in decodes)
+        for context in stage.contexts:
             check_answer(f"{target}: answer of", longest, checkpoint, context=context)
+    for context, repeat in product(stage.contexts, range(stage.repeats)):
         runs += [
             PlannedRun(
                 target=target,

@@ -20,7 +20,7 @@ from calibrate.campaign.plan import (
     read_plan,
     shipped_plans,
 )
-from calibrate.environment import read_environment
+from calibrate.environment import Environment, read_environment
 from calibrate.progress import Progress, progress_on
 from calibrate.run_file import append_run, appendable_runs, read_runs
 from calibrate.run_record import Run
@@ -54,21 +54,42 @@ def execute(options: argparse.Namespace) -> int:
     limit_s = stop_after(options)
     output = Path(options.output)
     planned = planned_runs(read_plan(options.target))
-    agenda = Agenda(planned, appendable_runs(output), read_environment())
+    environment, before = read_environment(), appendable_runs(output)
+    agenda = Agenda(planned, before, environment)
+    spare = spare_runs(agenda, planned, own_runs(before, planned, environment))
     progress = progress_on(sys.stderr)
     refused = conduct(agenda, output, Conductor(progress.say).run, progress, limit_s=limit_s)
-    wanted = {planned_key(run) for run in planned}
-    made = read_runs(output) if output.exists() else ()
-    runs = [run for run in made if recorded_key(run) in wanted]
+    runs = own_runs(read_runs(output) if output.exists() else (), planned, environment)
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
     else:
-        print(report(runs, len(planned), agenda.needless, len(refused), output))
+        print(report(runs, planned, agenda.needless - spare, len(refused), output))
     if not refused:
         return 0
     sys.stdout.flush()
     print(closing(refused), file=sys.stderr)
     return 1
+
+
+def own_runs(
+    runs: Sequence[Run], planned: Sequence[PlannedRun], environment: Environment
+) -> list[Run]:
+    """The runs that are of the plan and of this environment."""
+    wanted = {planned_key(run) for run in planned}
+    return [run for run in runs if run.environment == environment and recorded_key(run) in wanted]
+
+
+def recorded(runs: Sequence[Run], planned: Sequence[PlannedRun]) -> int:
+    """How many planned runs there is a record of."""
+    return (Counter(map(recorded_key, runs)) & Counter(map(planned_key, planned))).total()
+
+
+def spare_runs(agenda: Agenda, planned: Sequence[PlannedRun], runs: Sequence[Run]) -> int:
+    """Runs that an agenda, before it is worked off, counts as needless although they were made.
+
+    That was when the plan had no agreement yet.
+    """
+    return recorded(runs, planned) + len(agenda.left) + agenda.needless - len(planned)
 
 
 def check_alone(options: argparse.Namespace) -> None:
@@ -175,9 +196,12 @@ def closing(refused: Sequence[str]) -> str:
     return f"{runs} could not be made: {said}{more}"
 
 
-def report(runs: Sequence[Run], planned: int, needless: int, refused: int, output: Path) -> str:
+def report(
+    runs: Sequence[Run], planned: Sequence[PlannedRun], needless: int, refused: int, output: Path
+) -> str:
     """How much was done, how far the device drifted, and what comes next."""
-    done = f"{len(runs)} of {planned - needless} runs are in {output}, {refused} could not be made"
+    there, wanted = recorded(runs, planned), len(planned) - needless
+    done = f"{there} of {wanted} runs are in {output}, {refused} could not be made"
     lines = [f"{done}; {needless} left out, for their repeats agree" if needless else done]
     same = [run.matches_plain for run in runs if run.matches_plain is not None]
     if same:

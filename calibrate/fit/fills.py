@@ -20,7 +20,7 @@ from calibrate.fit.observations import Observations
 from model.machine.kernels.dispatch import KernelUse
 from model.machine.row_law import Shape
 
-FILLS = (0.0, *np.geomspace(1024.0, 65_536.0, 13).tolist())
+COMMON_FILLS = (0.0, *np.geomspace(1024.0, 65_536.0, 13).tolist())
 """Half octaves, and none."""
 
 
@@ -41,7 +41,7 @@ def common_fills(
     for use in shared:
         if use.kernel.pads and not use.kernel.library:
             costs = [misfits(each, use) for each in told.values()]
-            found[use.first_row] = FILLS[int(np.argmin(np.sum(costs, axis=0)))]
+            found[use.first_row] = COMMON_FILLS[int(np.argmin(np.sum(costs, axis=0)))]
     return found
 
 
@@ -51,9 +51,9 @@ def misfits(observations: Observations, use: KernelUse) -> list[float]:
     start, stop = np.searchsorted(observations.rows, [use.first_row, end])
     part = observations.part(int(start), int(stop))
     if not len(part.rows):
-        return [0.0] * len(FILLS)
-    library = curves(part, math.inf, FILLS)
+        return [0.0] * len(COMMON_FILLS)
+    library = curves(part, math.inf, COMMON_FILLS)
     return [
         library.best(0, len(part.rows), 0.0, library.of_kernel(use.kernel, fill))[1]
-        for fill in FILLS
+        for fill in COMMON_FILLS
     ]

@@ -32,7 +32,7 @@ from model.units import Quantity
 class Residual:
     """A sample, and the time that the profile predicts for it.
 
-    Of single products both times are net of the kernel's floor, as the fit has them.
+    Of single products both times are net of the kernel's floor, `floor_s`, as the fit has them.
     """
 
     probe: str
@@ -40,6 +40,7 @@ class Residual:
     rows: int
     measured_s: float
     predicted_s: float
+    floor_s: float = 0.0
 
     @property
     def error(self) -> float:
@@ -70,7 +71,8 @@ def residuals(profile: Profile, samples: Sequence[Sample]) -> tuple[Residual, ..
             caches[attention_shape(sample, machine.vector_attention)].append(sample)
     special = {TWO_PASS: machine.two_pass_attention, UNFUSED: machine.unfused_attention}
     for shape, group in caches.items():
-        floor_s = attention_floor_s(caches["" if shape == TWO_PASS else shape], kernel_s)
+        shortest = caches.get("" if shape == TWO_PASS else shape, [])
+        floor_s = attention_floor_s(shortest, kernel_s)
         seen = attention_observations(
             group, floor_s, 0.0, machine.activation_bytes, unfused=shape == UNFUSED
         )
@@ -99,6 +101,7 @@ def _of_law(law: RowLaw, samples: Sequence[Sample], seen: Observations) -> list[
             rows=int(rows),
             measured_s=float(measured),
             predicted_s=float(predicted),
+            floor_s=sample.seconds - float(measured),
         )
         for sample, rows, measured, predicted in zip(
             samples, seen.rows, seen.seconds, predicted_s, strict=True

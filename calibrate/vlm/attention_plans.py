@@ -19,7 +19,8 @@ from typing import Any, TypeAlias
 import mlx.core as mx
 
 from calibrate.environment import read_environment
-from calibrate.known_plans import Plans, plans_kept
+from calibrate.known_plans import Plans
+from calibrate.planned_attention import plans_attention, plans_kept
 
 PLANNED_TYPES = (mx.bfloat16, mx.float16)
 IsNew: TypeAlias = Callable[[Any, int], bool]
@@ -30,10 +31,10 @@ Layout: TypeAlias = tuple[int, int, int]
 
 def new_shapes(language_model: Any) -> IsNew | None:
     """What tells new shapes from known ones; None where none is planned, as for 32-bit floats."""
-    dtype = language_model.model.norm.weight.dtype
-    if not mx.cuda.is_available() or dtype not in PLANNED_TYPES:
+    dtype, plans = language_model.model.norm.weight.dtype, of_process()
+    if plans is None or dtype not in PLANNED_TYPES:
         return None
-    config, plans = language_model.config, of_process()
+    config = language_model.config
     heads = config.num_attention_heads, config.num_key_value_heads, config.head_dim
 
     def is_new(before: Any, rows: int) -> bool:
@@ -43,9 +44,10 @@ def new_shapes(language_model: Any) -> IsNew | None:
 
 
 @cache
-def of_process() -> Plans:
-    """What this process has had planned for loops of LLaDA 2."""
-    return Plans(plans_kept(read_environment()))
+def of_process() -> Plans | None:
+    """What this process has had planned for loops of LLaDA 2; None where it plans no attention."""
+    environment = read_environment()
+    return Plans(plans_kept(environment)) if plans_attention(environment) else None
 
 
 def layout(before: Any, rows: int) -> Layout:

@@ -12,6 +12,7 @@ from calibrate import kernels, mlx_device, stacks
 from calibrate.chain import Chain
 from calibrate.cold import ACCELERATOR, PROCESSOR
 from calibrate.probe_network import config_of
+from calibrate.questions import TURNED_CONTEXTS
 from calibrate.timing import Pace, Workload, summarise, visit
 from model.network.weight_format import weight_format
 
@@ -105,6 +106,14 @@ def test_contexts_are_gone_round() -> None:
     first, *others = (numbers(chain.step(chain.start, turn)) for turn in range(8))
     assert all(not np.array_equal(first, each) for each in others)
     assert [*caches.turned(8)] == [*range(296, 304)]
+
+
+@pytest.mark.parametrize("context", [252, 253, 254, 255, 256])
+def test_there_is_room_for_every_context_that_is_gone_round(context: int) -> None:
+    caches = kernels.Caches(kv_heads=1, head_dim=64, context=context)
+    contexts = caches.turned(TURNED_CONTEXTS)
+    assert {*contexts} >= {context, context + 3}
+    assert caches.buffers[0][0].shape[2] >= contexts[-1]
 
 
 PACE = Pace(repetition_s=0.0, repeats=5, most_repeats=9, check_tries=1, limit_s=2.0)

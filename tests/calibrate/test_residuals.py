@@ -11,10 +11,11 @@ import tokroof
 from calibrate.commands.own_samples import WORST, worst_text
 from calibrate.doubts import warnings_of
 from calibrate.fit.calibration import stored_sample
+from calibrate.fit.laws import attention_shape
 from calibrate.fit.overheads import typical_residual_log
-from calibrate.fit.residuals import residuals
+from calibrate.fit.residuals import Residual, residuals
 from calibrate.samples import REFERENCE, Sample
-from model.machine.profile import Profile
+from model.machine.profile import TWO_PASS, Profile
 from model.machine.profile_store import named_profile
 
 
@@ -69,6 +70,22 @@ def test_what_was_never_fitted_has_no_residual(
     assert residuals(profile, [renamed]) == ()
 
 
+def test_two_passes_alone_are_net_of_a_bare_kernel() -> None:
+    """Their floor is that of attention in one pass, of which there is none here."""
+    own = named_profile("h200-mlx-0.32.4-no-cudnn")
+    vector = own.machine.vector_attention
+    kernel_s = float(np.asarray(own.machine.device.kernel_s))
+    attention = [
+        sample
+        for sample in (stored_sample(each, "here") for each in own.samples)
+        if sample.probe == "attention" and attention_shape(sample, vector) == TWO_PASS
+    ]
+    found = residuals(own, attention)
+    assert len(found) == len(attention) > 10
+    for residual, sample in zip(found, attention, strict=True):
+        assert residual.measured_s == pytest.approx(sample.seconds - kernel_s)
+
+
 def test_text_has_the_summary_first_and_the_worst_samples_alone(
     capsys: pytest.CaptureFixture[str], profile: Profile, samples: tuple[Sample, ...]
 ) -> None:
@@ -81,14 +98,41 @@ def test_text_has_the_summary_first_and_the_worst_samples_alone(
     ratios = [abs(np.log(1.0 + each / 100.0)) for each in errors]
     assert len(errors) == WORST
     assert ratios == sorted(ratios, reverse=True)
-    others = sorted((abs(np.log(1.0 + each.error)) for each in found), reverse=True)[WORST:]
+    telling = [each for each in found if each.floor_s <= each.measured_s]
+    assert len(telling) < len(found)
+    others = sorted((abs(np.log(1.0 + each.error)) for each in telling), reverse=True)[WORST:]
     assert min(ratios) >= max(others) - 1e-2  # printed to 0.1 %
-    assert lines[-1] == f"{len(found) - WORST} more, with smaller errors: --json has all"
+    more = f"{len(found) - WORST} more are nearer or mostly floor: --json has all"
+    assert lines[-1] == f"net of the kernel's floor, which is priced apart; {more}"
 
 
 def test_few_samples_are_all_shown(profile: Profile, samples: tuple[Sample, ...]) -> None:
     few = residuals(profile, [each for each in samples if each.probe == "layers"][:3])
-    assert len(worst_text(few).splitlines()) == 1 + 3
+    assert len(worst_text(few).splitlines()) == 1 + 3 + 1
+
+
+def test_what_is_mostly_floor_is_not_among_the_worst() -> None:
+    """Both are missed by half; of the one 2 us are left of 10, of the other 8."""
+    floored = Residual(
+        probe="attention",
+        settings="rows=1",
+        rows=1,
+        measured_s=2e-6,
+        predicted_s=1e-6,
+        floor_s=8e-6,
+    )
+    told = replace(floored, settings="rows=9", measured_s=8e-6, predicted_s=4e-6, floor_s=2e-6)
+    titles, row, end = worst_text([floored, told]).splitlines()
+    assert titles.split("  ")[-4:] == ["floor us", "net us", "predicted us", "error %"]
+    assert row.split() == ["attention", "rows=9", "2", "8", "4", "-50.0"]
+    assert "1 more are nearer or mostly floor" in end
+
+
+def test_net_and_floor_are_what_was_timed(profile: Profile, samples: tuple[Sample, ...]) -> None:
+    timed = [each for each in samples if each.probe == "linear"][:1]
+    [found] = residuals(profile, timed)
+    assert found.floor_s == pytest.approx(float(np.asarray(profile.machine.device.kernel_s)))
+    assert found.measured_s + found.floor_s == pytest.approx(timed[0].seconds)
 
 
 def test_a_quiet_machine_raises_no_doubt() -> None:

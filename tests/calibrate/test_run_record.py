@@ -153,8 +153,19 @@ class TestDiffusion:
     def test_passes_that_met_new_shapes_are_not_taken_for_disturbed_ones(self) -> None:
         new = (False, True, False, False, False, True)
         # Blocks: 0.2, and 0.3 twice. Writing: 0.1. New shapes: 0.4, and 0.5 where that writes.
-        planned = replace(DIFFUSION, new_shapes=new, round_s=(0.2, 0.4, 0.1, 0.3, 0.3, 0.5))
+        planned = replace(
+            DIFFUSION,
+            new_shapes=new,
+            round_s=(0.2, 0.4, 0.1, 0.3, 0.3, 0.5),
+            environment=replace(ENVIRONMENT, device="cuda"),
+        )
         assert planned.typical_round_s == pytest.approx((0.2 + 0.4 + 0.1 + 0.6 + 0.5) / 6)
+
+    def test_without_a_librarys_attention_no_shape_is_new(self) -> None:
+        off = (("MLX_CUDA_USE_CUDNN_SDPA", "0"),)
+        own = replace(DIFFUSION, environment=replace(ENVIRONMENT, device="cuda", mlx_variables=off))
+        falsely = replace(own, new_shapes=(False, True, False, False, False, True))
+        assert falsely.typical_round_s == own.typical_round_s
 
 
 def test_a_file_from_before_the_later_fields_is_read(tmp_path: Path) -> None:

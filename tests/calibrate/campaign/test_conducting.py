@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import tokroof
 from calibrate.campaign.agenda import Agenda, drifts, planned_key, recorded_key
 from calibrate.campaign.plan import PLAIN, PlannedRun
 from calibrate.campaign.shelf import Shelf, check_format
@@ -80,6 +81,19 @@ def lasting(*milliseconds: float) -> list[Run]:
     return [made(PLANNED[0], round_s=(each / 1000,) * 5) for each in milliseconds]
 
 
+ELSEWHERE = replace(lasting(100)[0], environment=replace(ENVIRONMENT, chip="Apple M4"))
+AGREEING = """
+about = "four makes and the reference"
+
+[[stages]]
+targets = ["smollm2-135m"]
+formats = ["4bit"]
+contexts = [64]
+repeats = 4
+agreement = 0.05
+"""
+
+
 class TestRepeatsThatAgree:
     """A run is made twice, and again until its two fastest makes agree within 5 %."""
 
@@ -145,8 +159,34 @@ class TestRepeatsThatAgree:
         assert "up to 5 runs to do" in log.getvalue()
         said = "[3/5] smollm2-135m 4bit at 64: plain: left out, its two fastest agree within 4.0%"
         assert said in log.getvalue()
-        shown = report(read_runs(output), len(WITH_REFERENCE), todo.needless, 0, output)
+        shown = report(read_runs(output), WITH_REFERENCE, todo.needless, 0, output)
         assert shown.startswith(f"3 of 3 runs are in {output}, 0 could not be made; 2 left out")
+
+    @pytest.mark.parametrize(
+        ("before", "said"),
+        [
+            (lasting(*[100] * 3), "3 of 3 runs are in {}, 0 could not be made; 2 left out, for"),
+            (lasting(*[100] * 4), "4 of 4 runs are in {}, 0 could not be made; 1 left out, for"),
+            (lasting(*[100] * 5), "5 of 5 runs are in {}, 0 could not be made\n"),
+            (lasting(*[100] * 7), "5 of 5 runs are in {}, 0 could not be made\n"),
+            ([*lasting(*[100] * 3), ELSEWHERE], "3 of 3 runs are in {}, 0 could not be made; 2"),
+        ],
+    )
+    def test_makes_from_before_the_agreement_are_counted_as_made(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        before: list[Run],
+        said: str,
+    ) -> None:
+        monkeypatch.setattr("calibrate.commands.run_grid.read_environment", lambda: ENVIRONMENT)
+        plan, output = tmp_path / "plan.toml", tmp_path / "runs.jsonl"
+        plan.write_text(AGREEING)
+        for run in before:
+            append_run(output, run)
+        assert tokroof.main(["run", "grid", str(plan), "--output", str(output)]) == 0
+        assert capsys.readouterr().out.startswith(said.format(output))
 
     def test_time_that_is_up_leaves_no_run_that_is_of_no_use(self, tmp_path: Path) -> None:
         log, output = StringIO(), tmp_path / "runs.jsonl"
@@ -232,7 +272,7 @@ def test_the_drift_is_the_last_repeat_over_the_first() -> None:
     assert name == "smollm2-135m 4bit at 64"
     assert drift == pytest.approx(0.1)
     assert drifts([first]) == []
-    shown = report([first, last], 4, 0, 1, Path("runs.jsonl"))
+    shown = report([first, last], PLANNED, 0, 1, Path("runs.jsonl"))
     assert "2 of 4 runs are in runs.jsonl, 1 could not be made" in shown
     assert "drifted: smollm2-135m 4bit at 64 +10.0%" in shown
 

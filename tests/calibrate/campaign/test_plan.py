@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from calibrate.campaign.agenda import planned_key
+from calibrate.campaign.arms import FIELDS, PlannedArm, check_own
 from calibrate.campaign.plan import planned_runs, read_plan, shipped_plans
+from calibrate.run_settings import STRATEGIES
 from model.errors import InputError
 
 SMALL = """
@@ -159,20 +163,24 @@ def test_shipped_plans_can_be_run(name: str) -> None:
         (DIFFUSION.replace("llada2.0-mini", "qwen3-4b"), "qwen3-4b: is no diffusion model"),
         (DIFFUSION.replace("128]", "0]"), "diffusion: answers: is out of range"),
         (DIFFUSION.replace("128]", "40_000]"), "llada2.0-mini: answer of 40000: is, behind 64"),
-        (DIFFUSION.replace("answers = [32, 128]", ""), "diffusion: answers: is missing"),
+        (DIFFUSION.replace("answers = [32, 128]", ""), "diffusion: answers: is missing; add"),
         (DIFFUSION.replace("blocks = [32, 64]", ""), "diffusion: block: is 0"),
         (DIFFUSION.replace("[4.0]", "[33.0]"), "diffusion: committed: is 33"),
         (DIFFUSION + "steps = [8]", "steps, committed and threshold: are more than one"),
-        (SMALL + "blocks = [8]", "canvas: block: is 8"),
-        (SMALL + "answers = [8]", "canvas: answers: is missing or not its own"),
+        (SMALL + "blocks = [8]", "canvas: blocks: is not its own; leave it out: canvas"),
+        (SMALL + "answers = [8]", "canvas: answers: is not its own"),
         (HEAD.replace("qwen3.5-4b-mtp", "nothing"), "nothing"),
         (HEAD.replace('["qwen3.5-4b"]', '["qwen3.5-9b"]'), "head qwen3.5-4b-mtp: reads states of"),
-        (HEAD.replace("head =", "draft ="), "draft-head: draft: is missing or not its own"),
+        (HEAD.replace("head =", "draft ="), "draft-head: draft: is not its own"),
         (SMALL.replace("[1, 2]", "[100]"), "draft_length: is 100 of a speculative run"),
         (SMALL.replace("[0.5]", "[1.5]"), "forced_acceptance: is 1.5"),
-        (SMALL.replace('draft = "same"', ""), "speculative: draft: is missing or not its own"),
-        (SMALL.replace("canvases", "skips"), "canvas: skips: is missing or not its own"),
+        (SMALL.replace('draft = "same"', ""), "speculative: draft: is missing"),
+        (SMALL.replace("canvases", "skips"), "canvas: skips: is not its own"),
         (SMALL.replace("canvases = [8]", ""), "canvas: is 0"),
+        (
+            SMALL.replace('"same"', '"same"\ndraft_format = "4bit"'),
+            "draft_format: changes nothing where",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_plan_is_named(tmp_path: Path, text: str, said: str) -> None:
@@ -180,6 +188,36 @@ def test_what_is_wrong_with_a_plan_is_named(tmp_path: Path, text: str, said: str
         planned_runs(read_plan(written(tmp_path, text)))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+GIVEN: dict[str, Any] = {
+    "draft": "llama-3.2-1b",
+    "draft_format": "4bit",
+    "draft_lengths": (2,),
+    "acceptances": (0.5,),
+    "skips": (0.25,),
+    "ngrams": (3,),
+    "batches": (4,),
+    "canvases": (8,),
+    "head": "qwen3.5-4b-mtp",
+    "head_format": "bf16",
+    "blocks": (32,),
+    "answers": (64,),
+    "steps": (8,),
+    "committed": (4.0,),
+    "thresholds": (0.9,),
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_field_of_another_strategy_is_refused(strategy: str) -> None:
+    own = {name: GIVEN[name] for name in FIELDS[strategy]}
+    check_own(PlannedArm(strategy=strategy, **own))
+    others = {name: value for name, value in GIVEN.items() if name not in own}
+    assert {"strategy", *own, *others} == {each.name for each in fields(PlannedArm)}
+    for name, value in others.items():
+        with pytest.raises(InputError, match=f"^{strategy}: {name}: is not its own; leave it out"):
+            check_own(PlannedArm(strategy=strategy, **own, **{name: value}))
 
 
 def test_no_such_plan() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
+from calibrate.environment import read_environment
 from calibrate.known_plans import Plans
 from calibrate.networks import Network
 from calibrate.run_settings import Settings
+from calibrate.vlm.attention_plans import of_process
 from calibrate.vlm.diffusion import open_diffusion, run_diffusion
 from calibrate.vlm.library import part
 from model.errors import InputError
@@ -99,7 +102,6 @@ def test_passes_that_meet_new_shapes_are_noted(
 ) -> None:
     """Of blocks at 16, 24 and 32 the warm-up met the first two, and wrote them to less room."""
     network = open_diffusion(written(tmp_path, "llada", LLADA), "fp32", "auto")
-    monkeypatch.setattr("mlx.core.cuda.is_available", lambda: True)
     monkeypatch.setattr("calibrate.vlm.attention_plans.PLANNED_TYPES", (mx.float32,))
     monkeypatch.setattr("calibrate.vlm.attention_plans.of_process", cache(lambda: Plans(99)))
     known, new = (4, False), (4, True)
@@ -112,6 +114,16 @@ def test_passes_that_meet_new_shapes_are_noted(
 
 def test_where_nothing_is_planned_nothing_is_noted(network: Network) -> None:
     assert run_diffusion(network, PROMPT, 16, settings(steps=2)).new_shapes == ()
+
+
+@pytest.mark.parametrize(("switch", "plans"), [("1", True), ("0", False)])
+def test_nothing_is_planned_where_cudnn_does_not_attend(
+    monkeypatch: pytest.MonkeyPatch, switch: str, plans: bool
+) -> None:
+    variables = (("MLX_CUDA_USE_CUDNN_SDPA", switch),)
+    cuda = replace(read_environment(), device="cuda", mlx_variables=variables)
+    monkeypatch.setattr("calibrate.vlm.attention_plans.read_environment", lambda: cuda)
+    assert (of_process.__wrapped__() is not None) == plans
 
 
 def test_a_block_longer_than_the_canvas_is_one_line(tmp_path: Path) -> None:
