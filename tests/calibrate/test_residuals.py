@@ -12,7 +12,7 @@ from calibrate.commands.own_samples import WORST, worst_text
 from calibrate.doubts import warnings_of
 from calibrate.fit.calibration import stored_sample
 from calibrate.fit.laws import attention_shape
-from calibrate.fit.overheads import typical_residual_log
+from calibrate.fit.overheads import WHOLE, typical_residual_log
 from calibrate.fit.residuals import Residual, residuals
 from calibrate.samples import REFERENCE, Sample
 from model.machine.profile import TWO_PASS, Profile
@@ -30,10 +30,10 @@ def samples(profile: Profile) -> tuple[Sample, ...]:
 
 
 def test_passes_scatter_as_the_fit_says(profile: Profile, samples: tuple[Sample, ...]) -> None:
-    passes = [sample for sample in samples if sample.probe == "layers"]
-    left_log = np.log([1.0 + each.error for each in residuals(profile, passes)])
-    # The fit's own number has real runs in it too.
-    assert typical_residual_log(left_log) == pytest.approx(profile.header.residual_log, rel=0.1)
+    waited = [each for each in samples if dict(each.settings).get("mode") in WHOLE]
+    left_log = np.log([1.0 + each.error for each in residuals(profile, waited)])
+    assert len(left_log) == len(waited)
+    assert typical_residual_log(left_log) == pytest.approx(profile.header.residual_log, rel=1e-6)
 
 
 def test_a_slower_sample_has_that_much_more_residual(
