@@ -36,33 +36,34 @@ BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 class Curves:
     """A library of row-law curves for one sweep, with the overlap they were made for.
 
-    `forms[i]` has open rates (1); `ratios[i]` is B / F, zero for a curve of reading alone and
-    infinite for one of arithmetic alone. `scale_sums` and `misfit_sums` are prefix sums over the
-    timings in row order.
+    `forms[i]` has open rates (1) and the fill `fills[i]`; `ratios[i]` is B / F, zero for a curve
+    of reading alone and infinite for one of arithmetic alone. `scale_sums` and `misfit_sums` are
+    prefix sums over the timings in row order.
     """
 
     overlap: float
     forms: tuple[Regime, ...]
+    fills: Array
     ratios: Array
     parameters: Array
     weight_sums: Array
     scale_sums: Array
     misfit_sums: Array
 
-    def of_kernel(self, kernel: Kernel, fill_columns: float | None = None) -> BoolArray | None:
-        """Which curves are of this kernel's tile; None where there is none of it.
-
-        With `fill_columns`, those of that fill, and not those of reading alone, which has none.
-        """
+    def of_kernel(self, kernel: Kernel) -> BoolArray | None:
+        """Which curves are of this kernel's tile; None where there is none of it."""
         found = np.array(
             [
                 (form.tile_rows, form.pads) == (kernel.tile_rows, kernel.pads)
                 and form.reread in (0.0, kernel.reread)
-                and (fill_columns is None or (form.fill_columns == fill_columns and ratio > 0.0))
-                for form, ratio in zip(self.forms, self.ratios, strict=True)
+                for form in self.forms
             ]
         )
         return found if found.any() else None
+
+    def of_fill(self, fill_columns: float) -> BoolArray:
+        """Which curves have this fill: none of reading alone, whose time does not know it."""
+        return (self.fills == fill_columns) & (self.ratios > 0.0)
 
     def best(
         self, start: int, end: int, price: float, allowed: BoolArray | None = None
@@ -106,6 +107,7 @@ def curves(observations: Observations, overlap: float, fills: Iterable[float] = 
     return Curves(
         overlap=overlap,
         forms=tuple(forms),
+        fills=np.array([form.fill_columns for form in forms]),
         ratios=np.array(ratios),
         parameters=np.array([parameters(f, r) for f, r in zip(forms, ratios, strict=True)]),
         weight_sums=prefix_sums(weights),

@@ -46,14 +46,20 @@ def common_fills(
 
 
 def misfits(observations: Observations, use: KernelUse) -> list[float]:
-    """The least misfit that each fill leaves on the timings of one kernel; rates are free."""
+    """The least misfit that each fill leaves on the timings of one kernel; rates are free.
+
+    Nothing is left where no form is that kernel's.
+    """
     end = math.inf if use.last_row is None else use.last_row + 1
     start, stop = np.searchsorted(observations.rows, [use.first_row, end])
     part = observations.part(int(start), int(stop))
     if not len(part.rows):
         return [0.0] * len(COMMON_FILLS)
     library = curves(part, math.inf, COMMON_FILLS)
+    own = library.of_kernel(use.kernel)
+    if own is None:
+        return [0.0] * len(COMMON_FILLS)
     return [
-        library.best(0, len(part.rows), 0.0, library.of_kernel(use.kernel, fill))[1]
+        library.best(0, len(part.rows), 0.0, own & library.of_fill(fill))[1]
         for fill in COMMON_FILLS
     ]

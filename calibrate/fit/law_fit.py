@@ -60,9 +60,9 @@ def fit_law(
         total, found = 0.0, ()
         for first_row, start, end, kernel in parts:
             is_open = not known or (kernel is not None and kernel.library)
-            allowed = None
-            if kernel is not None and not is_open:
-                allowed = candidate.of_kernel(kernel, (fills or {}).get(first_row))
+            allowed = None if is_open or kernel is None else candidate.of_kernel(kernel)
+            if allowed is not None and first_row in (fills or {}):
+                allowed = allowed & candidate.of_fill((fills or {})[first_row])
             inside = [edge for edge in edges if start <= edge <= end] if is_open else [start, end]
             part_cost, cuts = segment(candidate, price, inside, allowed)
             total, found = total + part_cost, (*found, *((*cut, kernel, allowed) for cut in cuts))

@@ -62,7 +62,7 @@ def fit_laws(
             {shape: each for (name, shape), each in seen.items() if name == format_name},
             {shape: each for (name, shape), each in known.items() if name == format_name},
         )
-        for format_name, _ in groups
+        for format_name in {name for name, _ in groups}
     }
     return [
         fitted(
