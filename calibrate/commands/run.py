@@ -62,12 +62,13 @@ def execute(options: argparse.Namespace) -> int:
     check(options)
     request = checked(options)
     choice = choose_profile(options.machine)
-    if options.strategy in BY_MLX_VLM:
-        target, runs = run_by_mlx_vlm.execute(options, request)
-    else:
-        check_fits(options, request)
-        target = open_network(options.target, options.format, options.weights)
-        runs = list(decoded(options, request, target, choice.profile))
+    try:
+        target, runs = made(options, request, choice.profile)
+    except RuntimeError as error:
+        if not str(error).startswith("["):  # MLX names its operation so
+            raise
+        wrong = f"cannot be decoded on this device: {str(error).splitlines()[0]}"
+        raise InputError(f"target {options.target}", wrong, "choose another --format") from error
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
         return 0
@@ -77,6 +78,22 @@ def execute(options: argparse.Namespace) -> int:
     for run in runs:
         print(summary(run, target.tokenizer))
     return 0
+
+
+def made(
+    options: argparse.Namespace, request: Request, profile: Profile
+) -> tuple[Network, list[Run]]:
+    """The target, and all runs, each kept as soon as it was over.
+
+    Raises:
+        InputError: settings that cannot be, or more than the device has left.
+        RuntimeError: MLX has no kernel for it.
+    """
+    if options.strategy in BY_MLX_VLM:
+        return run_by_mlx_vlm.execute(options, request)
+    check_fits(options, request)
+    target = open_network(options.target, options.format, options.weights)
+    return target, list(decoded(options, request, target, profile))
 
 
 def check_fits(options: argparse.Namespace, request: Request) -> None:

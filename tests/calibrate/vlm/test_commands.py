@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tokroof
+from calibrate.mlx_device import on_processor
 from calibrate.run_file import read_runs
 from calibrate.run_strategy import strategy_of
 from model.machine.profile_store import named_profile
@@ -53,6 +54,20 @@ def test_answers_of_several_lengths_are_recorded_and_predicted(
         assert strategy.progress.passes(run.tokens) == pytest.approx(len(run.round_s))
         assert strategy.tokens_per_pass == pytest.approx(run.tokens_per_pass)
         assert context == 16
+
+
+@needs_mlx_vlm
+@pytest.mark.skipif(not on_processor(), reason="other back ends gather 16-bit experts")
+def test_what_mlx_has_no_kernel_for_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, output = written(tmp_path, "llada", LLADA), tmp_path / "runs.jsonl"
+    command = ["run", "diffusion", target, "--format", "bf16", "--context", "16"]
+    command += ["--block", "8", "--answer", "8", "--steps", "4", "--output", str(output)]
+    assert tokroof.main(command) == 2
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert "cannot be decoded on this device: [GatherMM" in shown
+    assert not output.exists()
 
 
 @needs_mlx_vlm
