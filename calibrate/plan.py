@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from calibrate.environment import Environment
 from calibrate.grid import FAST_VOCAB, GRIDS, MODES, SIZES, SLOW_VOCAB, WIDTHS
+from calibrate.planned_attention import own_attention
 from calibrate.probe import Plan
 from calibrate.questions import Author
 from calibrate.session import Speed
 from calibrate.timing import Pace
 from model.errors import unknown_name
-from model.machine.kernels.attention import vector_attention
 from model.network.weight_format import WeightFormat, weight_format
 
 EXPECTED_S = {
@@ -49,8 +49,7 @@ def plan(environment: Environment, mode: str, formats: Sequence[str], speed: Spe
         InputError: there is no such mode or format.
     """
     forms = checked(environment.device, mode, formats)
-    variables = dict(environment.mlx_variables)
-    vector = vector_attention(environment.device, environment.runtime, variables)
+    vector = own_attention(environment)
     slow = speed.row_weights_per_s < SLOW_WEIGHTS_PER_S
 
     def of_sizes(sizes: Sequence[int]) -> Plan:

@@ -1,9 +1,9 @@
-"""Whether a library plans the attention of a process, and how many of its plans MLX keeps."""
+"""What attends in a process: a library, whose plans MLX keeps, or a kernel of MLX's own."""
 
 from __future__ import annotations
 
 from calibrate.environment import Environment
-from model.machine.kernels.attention import library_attention
+from model.machine.kernels.attention import VectorAttention, library_attention, vector_attention
 
 USUAL_PLANS = 256
 PLANS_VARIABLE = "MLX_CUDA_SDPA_CACHE_SIZE"
@@ -13,6 +13,12 @@ def plans_attention(environment: Environment) -> bool:
     """Whether a library plans attention in such a process."""
     variables = dict(environment.mlx_variables)
     return library_attention(environment.device, environment.runtime, variables) is not None
+
+
+def own_attention(environment: Environment) -> VectorAttention | None:
+    """The rule of MLX's own kernel where it takes several rows in such a process."""
+    variables = dict(environment.mlx_variables)
+    return vector_attention(environment.device, environment.runtime, variables)
 
 
 def plans_kept(environment: Environment) -> int:

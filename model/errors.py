@@ -54,3 +54,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     else:
         right = f"`tokroof {kind}s` lists all {len(choices)}"
     return InputError(f"{kind} {name!r}", "is not known", right)
+
+
+def first_line(error: BaseException) -> str:
+    """An error of somebody else's code in a line: the first of its message, or its kind."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

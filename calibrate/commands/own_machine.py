@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrate.environment import Environment
-from calibrate.known_plans import plans_attention
+from calibrate.planned_attention import plans_attention
 from calibrate.run_record import Run
 from model.errors import InputError
 from model.machine.kernels.attention import library_attention

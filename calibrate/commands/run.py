@@ -31,7 +31,7 @@ from calibrate.run_memory import check_memory, needed_bytes
 from calibrate.run_record import Run
 from calibrate.run_settings import BY_MLX_VLM, STRATEGIES, Settings
 from calibrate.skip_selection import least_changing, write_factors
-from model.errors import InputError
+from model.errors import InputError, first_line
 from model.machine.profile import Profile
 from model.machine.profile_store import choose_profile
 from model.network.checkpoint import Checkpoint
@@ -67,7 +67,7 @@ def execute(options: argparse.Namespace) -> int:
     except RuntimeError as error:
         if not str(error).startswith("["):  # MLX names its operation so
             raise
-        wrong = f"cannot be decoded on this device: {str(error).splitlines()[0]}"
+        wrong = f"cannot be decoded on this device: {first_line(error)}"
         raise InputError(f"target {options.target}", wrong, "choose another --format") from error
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))

@@ -26,7 +26,7 @@ from calibrate.run_file import append_run, appendable_runs, read_runs
 from calibrate.run_record import Run
 from calibrate.timing import Clock
 from model.commands import options as shared
-from model.errors import InputError
+from model.errors import InputError, first_line
 
 OWN_OPTIONS = {"command", "strategy", "target", "output", "stop_after", "json"}
 """What `run grid` takes beside its plan."""
@@ -174,11 +174,6 @@ def beginning(left: Sequence[PlannedRun]) -> str:
     may_agree = any(run.agreement and run.made_before >= SURELY_MADE for run in left)
     minutes = sum(map(expected_s, left)) / 60
     return f"{'up to ' if may_agree else ''}{len(left)} runs to do, about {minutes:.0f} min"
-
-
-def first_line(error: BaseException) -> str:
-    """An error in a line."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def reason(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from mlx_lm.generate import BatchGenerator
 from calibrate.decoding.start import Start
 from calibrate.decoding.streams import Arrivals, Loop
 from calibrate.networks import Network
-from model.errors import InputError
+from model.errors import InputError, first_line
 
 
 def batch_loop(network: Network, batch: int) -> Loop:
@@ -38,8 +38,7 @@ def batch_loop(network: Network, batch: int) -> Loop:
                 while True:
                     yield _token_of(generator.next_generated(), first), False
             except (ValueError, AttributeError) as error:
-                reason = (str(error).splitlines() or [type(error).__name__])[0]
-                wrong = f"cannot be decoded in a batch ({reason})"
+                wrong = f"cannot be decoded in a batch ({first_line(error)})"
                 right = "batch a network with full attention"
                 raise InputError(network.name, wrong, right) from error
 

@@ -13,12 +13,12 @@ from calibrate.fit.experts import fit_experts
 from calibrate.fit.laws import fit_attention, fit_laws, reference_jitter_s
 from calibrate.fit.overheads import PASS_PROBES, fit_overheads
 from calibrate.fit.pass_timings import PASS_MODES
+from calibrate.planned_attention import own_attention
 from calibrate.probe_network import DIMENSIONS
 from calibrate.run_record import Run
 from calibrate.samples import Sample, StoredSample
 from model.errors import InputError
 from model.machine.constant import Constant, Origin
-from model.machine.kernels.attention import vector_attention
 from model.machine.kernels.dispatch import dispatch_of
 from model.machine.kernels.gpu import gpu_of
 from model.machine.profile import (
@@ -70,8 +70,7 @@ def fit_profile(
     laws = fit_laws(samples, kernel.value, jitter_s, dispatch)
     experts, of_experts = fit_experts(samples, kernel.value, jitter_s)
     laws += experts
-    variables = dict(environment.mlx_variables)
-    vector = vector_attention(environment.device, environment.runtime, variables)
+    vector = own_attention(environment)
     attention = fit_attention(samples, kernel.value, jitter_s, activation_bytes, vector)
     known = {"kernel_s": kernel} | of_experts
     for law in (*laws, *attention.values()):

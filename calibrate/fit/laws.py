@@ -18,7 +18,7 @@ from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
 from calibrate.samples import REFERENCE, Sample
 from model.cost.cache_cost import cache_product, scores_product
 from model.machine.constant import Constant, Origin
-from model.machine.kernels.attention import VectorAttention, is_unfused
+from model.machine.kernels.attention import VectorAttention, is_unfused, leaves_scores
 from model.machine.kernels.dispatch import Dispatch, Kernel, KernelUse
 from model.machine.profile import TWO_PASS, UNFUSED, LawForm, RegimeForm
 from model.machine.row_law import RowLaw, Shape, shape_of
@@ -107,7 +107,7 @@ def fit_attention(
         if sample.probe == "attention":
             groups[attention_shape(sample, vector)].append(sample)
     known: dict[str, dict[int, Kernel | None]] = {UNFUSED: {1: None}}
-    if vector is not None and not vector.fused_beyond:
+    if leaves_scores(vector):
         tiled = Kernel(
             name=UNFUSED, tile_rows=vector.beyond_tile_rows, pads=True, reread=1.0, rate=""
         )

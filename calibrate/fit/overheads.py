@@ -39,6 +39,7 @@ from calibrate.probe_network import MIXTURE, NORMED, PLAIN
 from calibrate.run_record import Run
 from calibrate.samples import Sample
 from model.machine.constant import Constant
+from model.machine.kernels.attention import leaves_scores
 from model.machine.machine import Machine
 from model.machine.profile import APART_REREAD, HOST_CONSTANTS, MORE_ROWS, ONE_ROW
 from model.machine.row_law import Product
@@ -175,7 +176,7 @@ def unknown_names(passes: Sequence[Sample], machine: Machine) -> tuple[str, ...]
         NORMS: not kinds.isdisjoint((NORMED, MIXTURE)),
         SIDE_BY_SIDE: any(sample.number("sequences", 1) > 1 for sample in passes),
         APART: any(tiled_apart(sample, machine) for sample in passes),
-        SCORES: machine.vector_attention is not None and not machine.vector_attention.fused_beyond,
+        SCORES: leaves_scores(machine.vector_attention),
         LIBRARY: machine.library_attention is not None,
     }
     special = [name for names, is_there in present.items() if is_there for name in names]

@@ -118,21 +118,42 @@ def past_time(
         several = np.greater(rows, 1)
         read_bytes = np.where(several, unfolded.read_bytes, read_bytes)
         columns = np.where(several, unfolded.columns, columns)
-    group, head_dim = kernel_key(mixer)
-    unfused = isinstance(mixer, Attention) and machine.unfused(
-        rows=rows, sequences=sequences, query_heads_per_kv_head=group, head_dim=head_dim
-    )
-    law = machine.attention_law(query_heads_per_kv_head=group, head_dim=head_dim)
     cache = Product(read_bytes=sequences * read_bytes, depth=depth, columns=sequences * columns)
-    fused = law.time(cache, rows)
-    vector, two_pass = machine.vector_attention, machine.two_pass_attention
-    if two_pass is not None and vector is not None and vector.one_pass_to_context is not None:
-        is_long = np.greater(np.add(depth, rows), vector.one_pass_to_context)
-        fused = either(is_long, two_pass.time(cache, rows), fused)
-    if machine.unfused_attention is None or not isinstance(mixer, Attention) or not np.any(unfused):
+    fused = fused_time(machine, mixer, cache, rows)
+    unfused, law = unfused_rows(machine, mixer, rows, sequences), machine.unfused_attention
+    if law is None or not isinstance(mixer, Attention) or not np.any(unfused):
         return fused
     scores = scores_product(mixer, context, width, sequences)
-    return either(unfused, machine.unfused_attention.time(scores, rows), fused)
+    return either(unfused, law.time(scores, rows), fused)
+
+
+def fused_time(
+    machine: Machine, mixer: AbstractMixer, cache: Product, rows: Quantity
+) -> ProductTime:
+    """Attention by one kernel, in one pass over the cache or in two."""
+    group, head_dim = kernel_key(mixer)
+    law = machine.attention_law(query_heads_per_kv_head=group, head_dim=head_dim)
+    time = law.time(cache, rows)
+    vector, two_pass = machine.vector_attention, machine.two_pass_attention
+    if two_pass is None or vector is None or vector.one_pass_to_context is None:
+        return time
+    is_long = np.greater(np.add(cache.depth, rows), vector.one_pass_to_context)
+    return either(is_long, two_pass.time(cache, rows), time)
+
+
+def unfused_rows(
+    machine: Machine, mixer: AbstractMixer | None, rows: Quantity, sequences: int
+) -> Quantity:
+    """Whether no one kernel attends with rows of each sequence; broadcasts over rows.
+
+    Only of grouped-query attention over a cache in 16 bits: all others have kernels of their own.
+    """
+    if not isinstance(mixer, Attention):
+        return False
+    group, head_dim = kernel_key(mixer)
+    return machine.unfused(
+        rows=rows, sequences=sequences, query_heads_per_kv_head=group, head_dim=head_dim
+    )
 
 
 def either(which: Quantity, one: ProductTime, other: ProductTime) -> ProductTime:
@@ -159,8 +180,8 @@ def scores_product(
     """Attention where no one kernel does it: what is read is the scores, and not the cache.
 
     They go through memory `SCORE_PASSES` times, by tiles of rows, and by the score, however wide
-    the heads are. Each query head reads the keys and values that it
-    shares with others anew, which is in what a multiplication costs.
+    the heads are. Each query head reads the keys and values that it shares with others anew, which
+    is in what a multiplication costs.
     """
     _, depth, columns = mixer.cache_read(context, element_bytes)
     scores = sequences * mixer.query_heads * depth

@@ -149,7 +149,7 @@ def _forward_pass(
         upper_s=upper_s,
         build_s=bare.build_s + reshape_s,
         submit_s=submit_s,
-        commit_share=commit_share(checkpoint, machine, rows, sequences),
+        commit_share=bare.commit_share,
     )
 
 
@@ -235,6 +235,7 @@ def _cacheless_pass(
             + submitted_s
             + special.submit_s
         ),
+        commit_share=commit_share(checkpoint, machine, rows, sequences),
     )
 
 

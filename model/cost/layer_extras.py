@@ -11,11 +11,12 @@ from typing import final
 
 import numpy as np
 
-from model.cost.cache_cost import kernel_key
+from model.cost.cache_cost import unfused_rows
+from model.machine.kernels.attention import leaves_scores
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
 from model.network.layer import Layer
-from model.network.mixer import Attention, MixerKind
+from model.network.mixer import MixerKind
 from model.units import Quantity
 
 USUAL_NORMS = 2
@@ -94,14 +95,8 @@ def attends(layer: Layer) -> bool:
 def is_unfused(
     layer: Layer, machine: Machine, rows: Quantity, *, quantized_cache: bool
 ) -> Quantity:
-    """Whether rows of one sequence are attended with by no one kernel; broadcasts over rows.
-
-    Only of grouped-query attention over a cache in 16 bits: all others have kernels of their own.
-    """
-    if not isinstance(layer.mixer, Attention) or quantized_cache:
-        return False
-    group, head_dim = kernel_key(layer.mixer)
-    return machine.unfused(rows=rows, sequences=1, query_heads_per_kv_head=group, head_dim=head_dim)
+    """Whether rows of one sequence are attended with by no one kernel; broadcasts over rows."""
+    return not quantized_cache and unfused_rows(machine, layer.mixer, rows, 1)
 
 
 def meets_new_shape(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> Quantity:
@@ -112,8 +107,7 @@ def meets_new_shape(checkpoint: Checkpoint, machine: Machine, rows: Quantity) ->
     """
     if checkpoint.cache_format is not None:
         return np.zeros_like(rows, dtype=bool)
-    vector = machine.vector_attention
-    if vector is None or vector.fused_beyond:
+    if not leaves_scores(machine.vector_attention):
         return np.greater(rows, 1)
     some: Quantity = np.zeros_like(rows, dtype=bool)
     for layer, _, _ in checkpoint.layer_kinds:

@@ -10,7 +10,12 @@ from typing import final
 import numpy as np
 
 from model.errors import InputError
-from model.machine.kernels.attention import LibraryAttention, VectorAttention, is_unfused
+from model.machine.kernels.attention import (
+    LibraryAttention,
+    VectorAttention,
+    is_unfused,
+    leaves_scores,
+)
 from model.machine.kernels.dispatch import Dispatch
 from model.machine.kernels.grouping import Grouping
 from model.machine.overheads import FREE, Device, Host, Submission
@@ -123,8 +128,8 @@ class Machine:
     @property
     def attention_rows_measured(self) -> int:
         """The most rows of one sequence that attention was timed with, by whatever kernels."""
-        vector, unfused = self.vector_attention, self.unfused_attention
-        if vector is None or vector.fused_beyond or unfused is None:
+        unfused = self.unfused_attention
+        if not leaves_scores(self.vector_attention) or unfused is None:
             return self.attention.rows_measured
         return max(self.attention.rows_measured, unfused.rows_measured)
 
@@ -211,7 +216,7 @@ def _experts_law(machine: Machine, weight_format: WeightFormat, depth: int, colu
 @lru_cache(maxsize=1024)
 def _attention_law(machine: Machine, query_heads_per_kv_head: int, head_dim: int) -> RowLaw:
     vector, law = machine.vector_attention, machine.attention
-    if vector is None or not vector.fused_beyond:
+    if vector is None or leaves_scores(vector):
         return law
     many = law.regime_at(vector.most_rows + 1)
     if many.first_row == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar, final
+from typing import TypeGuard, TypeVar, final
 
 import numpy as np
 
@@ -48,6 +48,11 @@ class VectorAttention:
         return min(self.most_rows, self.most_query_rows // query_heads_per_kv_head)
 
 
+def leaves_scores(vector: VectorAttention | None) -> TypeGuard[VectorAttention]:
+    """Whether the rows that the kernel does not take are attended with by no one kernel."""
+    return vector is not None and not vector.fused_beyond
+
+
 def is_unfused(
     vector: VectorAttention | None,
     *,
@@ -61,7 +66,7 @@ def is_unfused(
     It is that of a batch, whose mask is an array, and of rows that no kernel takes. Broadcasts
     over rows.
     """
-    if sequences > 1 or vector is None or vector.fused_beyond:
+    if sequences > 1 or not leaves_scores(vector):
         return sequences > 1
     last_row = vector.last_row(query_heads_per_kv_head=query_heads_per_kv_head, head_dim=head_dim)
     return np.greater(rows, last_row)
