@@ -24,6 +24,7 @@ from calibrate.decoding.loops import Arm, arm
 from calibrate.decoding.start import Start
 from calibrate.decoding.streams import Arrivals, Loop
 from calibrate.environment import read_environment
+from calibrate.host_witness import MOST_WAIT_S, HostWitness, host_work_s
 from calibrate.mlx_device import resident
 from calibrate.networks import Network
 from calibrate.run_record import Run
@@ -49,12 +50,15 @@ class Pace:
         warm_up: Whether every shape of pass is run before the clock starts. Leave it out only if
             the same decode was just run.
         limit_s: Time after which the run ends early, once it has some rounds; None for none.
+        host: Until it is quiet the rounds are not begun, at most for `MOST_WAIT_S`; None to begin
+            at once.
     """
 
     clock: Clock = time.perf_counter
     progress: Progress | None = None
     warm_up: bool = True
     limit_s: float | None = None
+    host: HostWitness | None = None
 
 
 def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run:
@@ -74,9 +78,13 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
             warm(arm, start.apart())
         start = start.apart()
         mx.reset_peak_memory()
+        if pace.host is not None:
+            pace.host.await_quiet(MOST_WAIT_S)
+        before_s = host_work_s()
         with contextlib.closing(arm.loop(start, tokens)) as arrivals:
             round_s, accepted, output = time_rounds(arrivals, tokens, pace)
         mx.synchronize(generation_stream)  # plain decoding has one more pass under way
+        after_s = host_work_s()
     lookup = arm.lookup
     return Run(
         **identity(arm.target, arm.settings, date),
@@ -90,6 +98,8 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
         output=tuple(output[:tokens]),
         matches_plain=None,
         library=arm.library,
+        host_work_s=(before_s, after_s),
+        first_tokens=len(output) - len(accepted) - sum(accepted),
     )
 
 

@@ -20,7 +20,7 @@ import mlx.core as mx
 
 from calibrate.chain import Chain, Step
 from calibrate.mlx_device import activation_of, activations, cold_copies, packing, usual_activation
-from calibrate.questions import TURNED_CONTEXTS
+from model.machine.kernels.attention import ALIGNED_KEYS
 from model.network.weight_format import WeightFormat, weight_format
 
 CACHE_STEP = 256
@@ -138,7 +138,7 @@ class Caches:
         self.activation = usual_activation()
         self.sequences = sequences
         self._context = context
-        slots = (self.turned(TURNED_CONTEXTS)[-1] // CACHE_STEP + 1) * CACHE_STEP
+        slots = (self.turned(ALIGNED_KEYS)[-1] // CACHE_STEP + 1) * CACHE_STEP
         shape = (sequences, kv_heads, slots, head_dim)
         base = mx.random.normal(shape).astype(self.activation)
         read_bytes = 2 * sequences * kv_heads * context * head_dim * self.activation.size
@@ -180,18 +180,18 @@ class Caches:
 
 
 def attention_chain(
-    caches: Caches, *, query_heads: int, head_dim: int, rows: int, contexts: int = 1
+    caches: Caches, *, query_heads: int, head_dim: int, rows: int, contexts: int = 0
 ) -> Chain:
     """Attention whose output is the next query; both have the same shape, so no link.
 
     Where no one kernel attends, its products are as fast as the scores of a context are aligned
     in memory, so that a growing cache meets fast and slow ones: give the number of `contexts` to
-    go round.
+    go round, or 1 to stay at the one of the caches.
     """
     shape = (caches.sequences, query_heads, rows, head_dim)
     return Chain(
         mx.random.normal(shape).astype(caches.activation),
-        caches.attention(caches.turned(contexts)),
-        kernels=ATTENTION_KERNELS if contexts == 1 else UNFUSED_KERNELS,
+        caches.attention(caches.turned(contexts or 1)),
+        kernels=UNFUSED_KERNELS if contexts else ATTENTION_KERNELS,
         elements=caches.elements,
     )

@@ -7,7 +7,7 @@ goes on. Interrupt it at any time: the same call resumes.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, final
 
@@ -15,16 +15,21 @@ from calibrate import mlx_device
 from calibrate.doubts import warnings_of
 from calibrate.environment import read_environment
 from calibrate.first_look import first_look
+from calibrate.host_witness import HostWitness
 from calibrate.plan import checked, plan
 from calibrate.probe import Plan, Probe
 from calibrate.progress import Progress, progress_on
-from calibrate.samples import REFERENCE, Line
+from calibrate.samples import PASS_PROBES, REFERENCE, Line
 from calibrate.session import SCHEMA, Header, Session, SessionFile, read_session
 from calibrate.timing import Clock, Visit, Workload, chain_length, is_double, visit
 from calibrate.workloads import Workshop
 
 LATENESS, GRACE_S = 1.2, 5.0
 """A run that takes longer than expected times LATENESS, plus GRACE_S, gives up second tries."""
+MOST_VISITS = 3
+"""Visits at once to what the host takes part in, if it is disturbed each time."""
+MOST_WAITED_S = 60.0
+"""Seconds that a whole calibration waits for a quiet host."""
 
 
 class Source(Protocol):
@@ -78,14 +83,17 @@ def measure(
     *,
     workshop: Source | None = None,
     clock: Clock = time.perf_counter,
+    host: HostWitness | None = None,
 ) -> Session:
     """Visit what a plan asks for and a session file does not have yet.
+
+    What the host takes part in waits until it is quiet, `MOST_WAITED_S` in all at most.
 
     Raises:
         InputError: the file holds a session of another environment or plan.
     """
     file = SessionFile(session_path, header)
-    run = Run(planned, file, workshop or Workshop(), clock)
+    run = Run(planned, file, workshop or Workshop(), clock, host or HostWitness())
     sweeps = [list(run.pending(number)) for number in range(planned.sweeps)]
     expected = [planned.expected_s(probes, number) for number, probes in enumerate(sweeps)]
     total_s = sum(map(sum, expected))
@@ -116,7 +124,16 @@ def measure(
 class Run:
     """One go at a plan: what is left of it, and how a probe is visited."""
 
-    def __init__(self, planned: Plan, file: SessionFile, workshop: Source, clock: Clock) -> None:
+    def __init__(
+        self,
+        planned: Plan,
+        file: SessionFile,
+        workshop: Source,
+        clock: Clock,
+        host: HostWitness,
+    ) -> None:
+        self._host = host
+        self._waited_s = 0.0
         self._plan = planned
         self._file = file
         self._workshop = workshop
@@ -173,13 +190,20 @@ class Run:
         workload = self._workshop.workload(probe)
         known = seen[0].units if seen else None
         units = known or chain_length(workload, self._clock, pace, probe.unit_s)
-        return visit(
-            workload,
-            self._clock,
-            pace,
-            units,
-            check=not any(is_double(each.doubling) for each in seen),
-        )
+        check = not any(is_double(each.doubling) for each in seen)
+        if workload.is_ahead or probe.probe not in PASS_PROBES:
+            return visit(workload, self._clock, pace, units, check=check)
+        return self._quiet_visit(lambda: visit(workload, self._clock, pace, units, check=check))
+
+    def _quiet_visit(self, make: Callable[[], Visit]) -> Visit:
+        """The first visit that the host was quiet before and after, or the fastest of a few."""
+        made: list[Visit] = []
+        while len(made) < MOST_VISITS:
+            self._waited_s += self._host.await_quiet(MOST_WAITED_S - self._waited_s)
+            made.append(make())
+            if self._host.is_quiet() or self._waited_s >= MOST_WAITED_S:
+                break
+        return min(made, key=lambda each: each.typical_s / each.units)
 
     def _earlier(self, probe: Probe) -> list[Line]:
         key = (probe.probe, probe.label)

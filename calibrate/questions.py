@@ -12,11 +12,8 @@ from calibrate.pass_questions import PassAuthor
 from calibrate.probe import Probe
 from calibrate.samples import REFERENCE, Settings, settings_text
 from calibrate.session import Speed
-from model.machine.kernels.attention import VectorAttention, is_unfused
+from model.machine.kernels.attention import ALIGNED_KEYS, VectorAttention, is_unfused
 from model.network.weight_format import WeightFormat, weight_format
-
-TURNED_CONTEXTS = 8
-"""As many as 16-bit numbers fit into the 16 bytes that fast products want their rows aligned to."""
 
 
 @final
@@ -159,20 +156,20 @@ class Author:
                     query_heads_per_kv_head=query_heads // kv_heads,
                     head_dim=head_dim,
                 )
-                turned = (("contexts", TURNED_CONTEXTS),) if unfused else ()
                 pairs = 2 * sequences * rows * query_heads * head_dim * context
-                yield Probe(
-                    probe="attention",
-                    settings=(*cache, ("rows", rows), *turned),
-                    material=settings_text(cache),
-                    unit_s=self.speed.kernel_s
-                    + max(
-                        rows * cache_bytes / self.speed.bytes_per_s,
-                        2 * pairs / self.speed.row_weights_per_s,
-                    ),
-                    make_s=self.speed.made_s(needed_bytes),
-                    memory_bytes=needed_bytes,
-                )
+                for turned in turns(rows, sequences) if unfused else ((),):
+                    yield Probe(
+                        probe="attention",
+                        settings=(*cache, ("rows", rows), *turned),
+                        material=settings_text(cache),
+                        unit_s=self.speed.kernel_s
+                        + max(
+                            rows * cache_bytes / self.speed.bytes_per_s,
+                            2 * pairs / self.speed.row_weights_per_s,
+                        ),
+                        make_s=self.speed.made_s(needed_bytes),
+                        memory_bytes=needed_bytes,
+                    )
 
     def _experts(
         self, form: WeightFormat, hidden: int, intermediate: int, num_experts: int, top_k: int
@@ -196,3 +193,12 @@ class Author:
                 make_s=self.speed.made_s(2 * needed_bytes),
                 memory_bytes=needed_bytes,
             )
+
+
+def turns(rows: int, sequences: int) -> tuple[Settings, ...]:
+    """The numbers of contexts that scores in memory are timed over: all alignments, or the best.
+
+    The best only where a pass can stay at one context: a batch grows with every pass.
+    """
+    several: Settings = (("contexts", ALIGNED_KEYS),)
+    return (several,) if sequences > 1 or rows == 1 else (several, (("contexts", 1),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from heapq import nlargest
 from typing import TypeAlias
@@ -42,6 +43,15 @@ def apart(runs: Iterable[Run]) -> float:
         run.typical_round_s for run in nlargest(2, runs, key=lambda run: run.tokens_per_s)
     )
     return abs(one - other) / min(one, other)
+
+
+def fastest_host_s(runs: Iterable[Run]) -> float:
+    """The least that the fixed piece of the host's work took beside these; infinite if not timed.
+
+    Of runs of one environment it is the yardstick of which were disturbed
+    (:mod:`calibrate.host_witness`).
+    """
+    return min((work_s for run in runs for work_s in run.host_work_s), default=math.inf)
 
 
 def key_of(run: Run) -> Key:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import fmean
 from typing import final
 
 from calibrate.environment import Environment
-from calibrate.planned_attention import plans_attention
-from calibrate.round_times import block_means, mean_quartile, pass_kinds, quartile
-from calibrate.run_settings import DRAFTED, Settings
-from model.errors import InputError
-
-MAX_TOKENS = 100_000_000
+from calibrate.planned_attention import own_attention, plans_attention
+from calibrate.round_times import block_means, by_alignment, mean_quartile, pass_kinds, quartile
+from calibrate.run_rules import check_run
+from calibrate.run_settings import Settings
+from model.machine.kernels.attention import leaves_scores
 
 
 @final
@@ -50,6 +50,9 @@ class Run:
         new_shapes: Of block diffusion on CUDA, whether each round met attention of a shape that
             nothing in the process had met before; empty where shapes are not planned. Older
             records without a library's attention may state it, and it means nothing there.
+        host_work_s: What a fixed piece of the host's work took just before the rounds and just
+            after (:mod:`calibrate.host_witness`).
+        first_tokens: Tokens of the first round, which is not listed; 0 where that is not known.
         library: The library whose loop it was, with its version; "" for mlx-lm, whose version is
             in the environment.
 
@@ -90,56 +93,11 @@ class Run:
     commits: tuple[int, ...] = ()
     new_shapes: tuple[bool, ...] = ()
     library: str = ""
+    host_work_s: tuple[float, ...] = ()
+    first_tokens: int = 0
 
     def __post_init__(self) -> None:
-        try:
-            settings = self.settings
-        except InputError as error:
-            raise InputError(f"run {self.id}: {error.value}", error.wrong, error.right) from error
-        rules = (
-            (0 <= self.context_tokens <= MAX_TOKENS, "context_tokens", "is no length of a prompt"),
-            (len(self.round_s) > 0, "round_s", "has no round"),
-            (all(seconds > 0 for seconds in self.round_s), "round_s", "has a time of 0 or less"),
-            (len(self.accepted) == len(self.round_s), "accepted", "has not one count per round"),
-            (
-                all(0 <= count <= self.draft_length for count in self.accepted),
-                "accepted",
-                f"has a count outside 0 to {self.draft_length}",
-            ),
-            (
-                not self.proposed
-                or (settings.strategy in DRAFTED and len(self.proposed) == len(self.round_s)),
-                "proposed",
-                "has not one count per round of a draft",
-            ),
-            (
-                all(
-                    count in (0, self.draft_length) and taken <= count
-                    for count, taken in zip(self.proposed, self.accepted, strict=False)
-                ),
-                "proposed",
-                f"has a count that is neither 0 nor {self.draft_length}, or below the accepted",
-            ),
-            (len(self.output) == self.tokens, "output", f"has not {self.tokens} tokens"),
-            (
-                len(self.commits) == (len(self.round_s) if self.block else 0),
-                "commits",
-                "has not one count per round of diffusion",
-            ),
-            (
-                all(0 <= count <= self.block for count in self.commits),
-                "commits",
-                f"has a count outside 0 to {self.block}",
-            ),
-            (
-                len(self.new_shapes) in (0, len(self.commits)),
-                "new_shapes",
-                "says it not once per round of diffusion",
-            ),
-        )
-        for holds, field, wrong in rules:
-            if not holds:
-                raise InputError(f"run {self.id}: {field}", wrong, "record the run again")
+        check_run(self)
 
     @property
     def settings(self) -> Settings:
@@ -212,6 +170,7 @@ class Run:
         that accepted everything the next draft pass has two rows, for mlx-lm then feeds the last
         draft token together with the target's; the kind of the first listed round is not known,
         and it is left out unless it is the only one. Rounds of prompt lookup have a draft or none.
+        Where verifying leaves scores in memory, rounds also differ by how those are aligned.
         Each block of diffusion has another context, and a kind of its own, and so have the passes
         that write, and those that met new shapes where shapes are planned.
         """
@@ -222,11 +181,20 @@ class Run:
             return quartile(block_means(self.round_s))
         if self.strategy == "prompt-lookup":
             kinds = [bool(count) for count in self.proposed] or [True] * len(self.round_s)
-            return mean_quartile(kinds, self.round_s)
+            return mean_quartile(self._by_alignment(kinds), self.round_s)
         if len(self.round_s) == 1:
             return self.round_s[0]
-        full = [previous == self.draft_length for previous in self.accepted[:-1]]
-        return mean_quartile(full, self.round_s[1:])
+        full = [False, *(previous == self.draft_length for previous in self.accepted[:-1])]
+        return mean_quartile(self._by_alignment(full)[1:], self.round_s[1:])
+
+    def _by_alignment(self, kinds: Sequence[int]) -> Sequence[int]:
+        """These kinds of drafted rounds, told apart further where verifying leaves scores."""
+        own = own_attention(self.environment)
+        if not self.first_tokens or not leaves_scores(own) or self.draft_length < own.most_rows:
+            return kinds
+        after_first = self.context_tokens + self.first_tokens
+        kept = accumulate((count + 1 for count in self.accepted[:-1]), initial=after_first)
+        return by_alignment(kinds, [each + self.draft_length for each in kept])
 
     @property
     def tokens_per_s(self) -> float:

@@ -18,6 +18,8 @@ from calibrate.timing import Visit, summarise
 Settings: TypeAlias = tuple[tuple[str, str | int], ...]
 
 REFERENCE = "reference"
+PASS_PROBES = ("layers", "host")
+"""Probes of whole passes: what they time the host may take part in."""
 
 
 def settings_text(settings: Settings) -> str:

@@ -92,7 +92,7 @@ class Workshop:
             query_heads=probe.number("query_heads"),
             head_dim=probe.number("head_dim"),
             rows=probe.number("rows"),
-            contexts=probe.number("contexts", 1),
+            contexts=probe.number("contexts", 0),
         )
 
     def _experts(self, probe: Probe) -> Workload:

@@ -8,7 +8,8 @@ from typing import TypeAlias, final
 
 from calibrate.campaign.plan import SURELY_MADE, PlannedRun
 from calibrate.environment import Environment
-from calibrate.repeats import apart
+from calibrate.host_witness import is_disturbed
+from calibrate.repeats import apart, fastest_host_s
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 
@@ -35,7 +36,8 @@ class Agenda:
     """The planned runs in their order, beside the records of this environment.
 
     Each record stands for one run, so repeats are made as often as they are planned, less those
-    that are of no use because earlier makes agree. It is told of every further record.
+    that are of no use because earlier makes agree. It is told of every further record. Makes beside
+    a host that was slower than it can be, as far as these records tell, count for nothing.
     """
 
     def __init__(
@@ -46,10 +48,11 @@ class Agenda:
         """What is neither recorded nor of no use, as far as the records tell."""
         self.needless = 0
         """Planned runs that were left out as of no use."""
+        own = [run for run in finished if run.environment == environment]
+        self._fastest_s = fastest_host_s(own)
         recorded: dict[Key, deque[Run]] = defaultdict(deque)
-        for run in finished:
-            if run.environment == environment:
-                recorded[recorded_key(run)].append(run)
+        for run in own:
+            recorded[recorded_key(run)].append(run)
         for run in planned:
             key = planned_key(run)
             if self.leave_out(run) is not None:
@@ -61,6 +64,7 @@ class Agenda:
 
     def add(self, run: Run) -> None:
         """A run was made."""
+        self._fastest_s = min(self._fastest_s, fastest_host_s([run]))
         self._makes[recorded_key(run)].append(run)
 
     def leave_out(self, run: PlannedRun) -> float | None:
@@ -68,7 +72,11 @@ class Agenda:
 
         Asked when the run is reached, for the makes so far decide.
         """
-        makes = self._makes[planned_key(run)]
+        makes = [
+            made
+            for made in self._makes[planned_key(run)]
+            if not is_disturbed(made.host_work_s, self._fastest_s)
+        ]
         if not run.agreement or min(run.made_before, len(makes)) < SURELY_MADE:
             return None
         found = apart(makes)

@@ -14,6 +14,7 @@ from calibrate.decoding.loops import arm
 from calibrate.decoding.lossless import compared, divergence
 from calibrate.decoding.start import Start
 from calibrate.environment import free_bytes
+from calibrate.host_witness import HostWitness
 from calibrate.mlx_device import release
 from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of
@@ -27,15 +28,21 @@ class Conductor:
     """Networks and caches that neighbouring runs share.
 
     Random weights start from caches of random keys and values; real ones read the prompt once
-    for each context.
+    for each context. No run is begun before the host is quiet, where there is one to ask.
     """
 
-    def __init__(self, say: Callable[[str], None], shelf: Shelf | None = None) -> None:
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        shelf: Shelf | None = None,
+        host: HostWitness | None = None,
+    ) -> None:
         self._say = say
+        self._host = host
         self._shelf = shelf or Shelf()
         self._start: tuple[tuple[object, ...], Start] | None = None
         self._plain: dict[tuple[object, ...], Run] = {}
-        self._by_mlx_vlm = MlxVlmConductor()
+        self._by_mlx_vlm = MlxVlmConductor(host)
 
     def run(self, planned: PlannedRun) -> Run:
         """Make one run.
@@ -64,7 +71,7 @@ class Conductor:
                 hold(start, network)
         limit_s = planned.limit_s or None
         try:
-            run = decode(made, start, planned.tokens, Pace(limit_s=limit_s))
+            run = decode(made, start, planned.tokens, Pace(limit_s=limit_s, host=self._host))
         finally:
             if made.draft is not None and made.draft is not target:
                 start.forget(made.draft)

@@ -14,6 +14,7 @@ from calibrate.decode import Pace, decode
 from calibrate.decoding.lossless import compared
 from calibrate.decoding.start import Start
 from calibrate.environment import free_bytes
+from calibrate.host_witness import HostWitness
 from calibrate.mlx_device import release
 from calibrate.networks import Network
 from calibrate.open_network import checkpoint_of
@@ -32,7 +33,8 @@ from model.network.head_target import load_head
 class MlxVlmConductor:
     """The target and the head that neighbouring runs share; one of each at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: HostWitness | None = None) -> None:
+        self._host = host
         self._target: tuple[Spec, Network] | None = None
         self._head: tuple[Spec, Head] | None = None
         self._plain: dict[tuple[Spec, int], Run] = {}
@@ -50,9 +52,10 @@ class MlxVlmConductor:
         prompt = prompt_tokens(target, planned.context)
         settings, place = planned.recorded, (planned.network, planned.context)
         if settings.block:
-            return run_diffusion(target, prompt, planned.tokens, settings)
+            return run_diffusion(target, prompt, planned.tokens, settings, host=self._host)
         arm = plain_arm(target) if head is None else head_arm(target, head, settings)
-        run = decode(arm, Start(prompt), planned.tokens, Pace(limit_s=planned.limit_s or None))
+        pace = Pace(limit_s=planned.limit_s or None, host=self._host)
+        run = decode(arm, Start(prompt), planned.tokens, pace)
         if head is None:
             self._plain[place] = run
             return run

@@ -6,6 +6,7 @@ network of a stage is decoded plainly and by every arm at every context,
 .. code-block:: toml
 
     about = "What speculation costs"
+    passes = 2             # how often all stages are gone through, at most (default: 1)
 
     [[stages]]
     targets = ["llama-3.1-8b"]
@@ -14,7 +15,7 @@ network of a stage is decoded plainly and by every arm at every context,
     tokens = 96        # at most, in each run (default: 64)
     limit_s = 2.0      # of each run's steady rounds; 0 for no limit (the default)
     weights = "random" # or "real", or "auto" (default: random)
-    repeats = 4        # how often each run is made, at most (default: 1)
+    repeats = 4        # how often each run is made in a pass, at most (default: 1)
     agreement = 0.05   # enough once its two fastest makes agree within this (default: 0, never)
 
     [[stages.arms]]
@@ -39,10 +40,12 @@ network of a stage is decoded plainly and by every arm at every context,
 
 Stages are run in the order of the file, so the most telling ones come first. With an agreement
 every run is made twice in each stage, and then again only until the typical rounds of its two
-fastest makes, of whatever stage or process, differ by no more than that share of the shorter; the
-run that ends a network is always made. The format of a folder with real weights is the one that
-they are stored in. Beside a head the target is decoded plainly by mlx-vlm too, and beside diffusion
-not at all, for such a network cannot.
+fastest makes, of whatever stage or process, differ by no more than that share of the shorter; those
+made beside a host that was slow (:mod:`calibrate.host_witness`) do not count. Makes of one moment
+agree because they share its disturbance: of a machine that is not one's own go through all stages
+several times instead of repeating within one. The format of a folder with real weights is the one
+that they are stored in. Beside a head the target is decoded plainly by mlx-vlm too, and beside
+diffusion not at all, for such a network cannot.
 """
 
 from __future__ import annotations
@@ -64,6 +67,7 @@ from model.typed_json import record_from_json
 
 LARGEST_BYTES = 1_000_000
 MOST_RUNS = 100_000
+MOST_PASSES = 100
 SURELY_MADE = 2
 """Makes of a run before any can agree."""
 PLAIN = Settings(strategy="plain")
@@ -98,6 +102,7 @@ class GridPlan:
     about: str
     stages: tuple[Stage, ...]
     seed: int = 0
+    passes: int = 1
 
 
 @final
@@ -106,7 +111,8 @@ class PlannedRun:
     """One run: what is decoded, where from, by which settings, for how long, and by whom.
 
     Attributes:
-        made_before: How often its stage has planned it already; 0 of the run that ends a network.
+        made_before: How often its stage has planned it already, in all passes; 0 of the run that
+            ends a network.
         agreement: How near its two fastest makes are when one more is of no use; 0 for never.
     """
 
@@ -176,12 +182,14 @@ def read_plan(spec: str) -> GridPlan:
         reason = getattr(error, "strerror", None) or f"is not TOML ({error})"
         raise InputError(f"plan {spec}", str(reason).lower(), right) from error
     plan = record_from_json(GridPlan, document, spec)
+    if not 1 <= plan.passes <= MOST_PASSES:
+        raise InputError(f"{spec}: passes", "are out of range", f"give 1 to {MOST_PASSES}")
     for number, stage in enumerate(plan.stages, start=1):
-        check_stage(stage, f"{spec}: stage {number}")
+        check_stage(stage, plan.passes, f"{spec}: stage {number}")
     return plan
 
 
-def check_stage(stage: Stage, where: str) -> None:
+def check_stage(stage: Stage, passes: int, where: str) -> None:
     """Refuse a stage that has nothing to run, or numbers that no run can have.
 
     Raises:
@@ -208,9 +216,10 @@ def check_stage(stage: Stage, where: str) -> None:
     for holds, name, right in rules:
         if not holds:
             raise InputError(f"{where}: {name}", "is out of range", right)
-    if stage.agreement and stage.repeats <= SURELY_MADE:
-        wrong = f"changes nothing where repeats are {stage.repeats}"
-        right = f"plan {SURELY_MADE + 1} repeats or more, or leave it out"
+    makes = passes * stage.repeats
+    if stage.agreement and makes <= SURELY_MADE:
+        wrong = f"changes nothing where each run is made {makes} times"
+        right = f"plan {SURELY_MADE + 1} repeats or passes, or leave it out"
         raise InputError(f"{where}: agreement {stage.agreement:g}", wrong, right)
 
 
@@ -218,24 +227,26 @@ def planned_runs(plan: GridPlan) -> tuple[PlannedRun, ...]:
     """All runs in the order in which they are made.
 
     The runs of one network are neighbours, and of these the runs of one context. Repeats go there
-    and back, so that a drift of the device meets all arms alike, and the first run of a network
-    is made once more at its end: what it then differs by is the drift.
+    and back, so that a drift of the device meets all arms alike, and in a plan of one pass the
+    first run of a network is made once more at its end: what it then differs by is the drift.
 
     Raises:
         InputError: a target that is not known, settings that cannot be, or too many runs.
     """
     runs: list[PlannedRun] = []
-    for stage in plan.stages:
+    for turn, stage in product(range(plan.passes), plan.stages):
         for target, format_name in product(stage.targets, stage.formats):
-            own = network_runs(stage, target, format_name, plan.seed)
-            runs += [*own, own[0]]
+            own = network_runs(stage, target, format_name, plan.seed, turn)
+            runs += own if plan.passes > 1 else [*own, own[0]]
             if len(runs) > MOST_RUNS:
                 raise InputError(f"{len(runs)} runs", "are too many", f"plan up to {MOST_RUNS}")
     return tuple(runs)
 
 
-def network_runs(stage: Stage, target: str, format_name: str, seed: int) -> list[PlannedRun]:
-    """The runs of one network of a stage, context by context."""
+def network_runs(
+    stage: Stage, target: str, format_name: str, seed: int, turn: int
+) -> list[PlannedRun]:
+    """The runs of one network of a stage in one of the passes, context by context."""
     checkpoint = load_target(target, format_name)
     denoises = any(arm.strategy == "diffusion" for arm in stage.arms)
     decodes = [] if denoises else [(PLAIN, stage.tokens)]
@@ -256,7 +267,7 @@ def network_runs(stage: Stage, target: str, format_name: str, seed: int) -> list
                 settings=settings,
                 tokens=tokens if settings.block else max(tokens, settings.draft_length + 2),
                 limit_s=stage.limit_s,
-                made_before=repeat,
+                made_before=turn * stage.repeats + repeat,
                 agreement=stage.agreement,
                 by_mlx_vlm=stage.by_mlx_vlm,
             )

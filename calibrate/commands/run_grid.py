@@ -21,7 +21,9 @@ from calibrate.campaign.plan import (
     shipped_plans,
 )
 from calibrate.environment import Environment, read_environment
+from calibrate.host_witness import HostWitness, is_disturbed
 from calibrate.progress import Progress, progress_on
+from calibrate.repeats import fastest_host_s
 from calibrate.run_file import append_run, appendable_runs, read_runs
 from calibrate.run_record import Run
 from calibrate.timing import Clock
@@ -58,7 +60,9 @@ def execute(options: argparse.Namespace) -> int:
     agenda = Agenda(planned, before, environment)
     spare = spare_runs(agenda, planned, own_runs(before, planned, environment))
     progress = progress_on(sys.stderr)
-    refused = conduct(agenda, output, Conductor(progress.say).run, progress, limit_s=limit_s)
+    refused = conduct(
+        agenda, output, Conductor(progress.say, host=HostWitness()).run, progress, limit_s=limit_s
+    )
     runs = own_runs(read_runs(output) if output.exists() else (), planned, environment)
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
@@ -191,6 +195,12 @@ def closing(refused: Sequence[str]) -> str:
     return f"{runs} could not be made: {said}{more}"
 
 
+def beside_slow_host(runs: Sequence[Run]) -> int:
+    """How many runs were made while the host was slower than beside others of them."""
+    fastest_s = fastest_host_s(runs)
+    return sum(is_disturbed(run.host_work_s, fastest_s) for run in runs)
+
+
 def report(
     runs: Sequence[Run], planned: Sequence[PlannedRun], needless: int, refused: int, output: Path
 ) -> str:
@@ -201,6 +211,8 @@ def report(
     same = [run.matches_plain for run in runs if run.matches_plain is not None]
     if same:
         lines.append(f"{sum(same)} of {len(same)} greedy outputs equal plain decoding's")
+    if disturbed := beside_slow_host(runs):
+        lines.append(f"{disturbed} of these were made beside a host slower than it can be")
     found = drifts(runs)
     if found:
         worst = max(found, key=lambda each: abs(each[1]))

@@ -11,17 +11,18 @@ from calibrate.environment import Environment
 from calibrate.fit.bootstrap import DRAWS
 from calibrate.fit.experts import fit_experts
 from calibrate.fit.laws import fit_attention, fit_laws, reference_jitter_s
-from calibrate.fit.overheads import PASS_PROBES, fit_overheads
+from calibrate.fit.overheads import fit_overheads
 from calibrate.fit.pass_timings import PASS_MODES
 from calibrate.planned_attention import own_attention
 from calibrate.probe_network import DIMENSIONS
 from calibrate.run_record import Run
-from calibrate.samples import Sample, StoredSample
+from calibrate.samples import PASS_PROBES, Sample, StoredSample
 from model.errors import InputError
 from model.machine.constant import Constant, Origin
 from model.machine.kernels.dispatch import dispatch_of
 from model.machine.kernels.gpu import gpu_of
 from model.machine.profile import (
+    ALIGNED,
     DEVICE_CONSTANTS,
     HOST_CONSTANTS,
     TWO_PASS,
@@ -91,6 +92,7 @@ def fit_profile(
         attention=forms[""],
         two_pass_attention=forms.get(TWO_PASS),
         unfused_attention=forms.get(UNFUSED),
+        aligned_attention=forms.get(ALIGNED),
         gpu=gpu,
     )
     return with_overheads(header, known, samples, environment, runs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 from zlib import crc32
@@ -20,13 +20,15 @@ from model.cost.cache_cost import cache_product, scores_product
 from model.machine.constant import Constant, Origin
 from model.machine.kernels.attention import VectorAttention, is_unfused, leaves_scores
 from model.machine.kernels.dispatch import Dispatch, Kernel, KernelUse
-from model.machine.profile import TWO_PASS, UNFUSED, LawForm, RegimeForm
+from model.machine.profile import ALIGNED, TWO_PASS, UNFUSED, LawForm, RegimeForm
 from model.machine.row_law import RowLaw, Shape, shape_of
 from model.network.mixer import Attention
 from model.network.weight_format import weight_format
 from model.units import Array
 
 RATES = (("bandwidth_bytes_per_s", "byte/s"), ("flops_per_s", "FLOP/s"))
+SCORES = (UNFUSED, ALIGNED)
+"""Laws whose matrix is the scores, and not the cache."""
 SMALLEST_SHARE = 0.2
 """Least share of a timing that is left to the product when the kernel's floor is taken off."""
 
@@ -102,7 +104,7 @@ def fit_attention(
 
     `vector` is the rule of the runtime's own kernel, where its tables have one.
     """
-    groups: dict[str, list[Sample]] = {"": [], TWO_PASS: [], UNFUSED: []}
+    groups: dict[str, list[Sample]] = {"": [], TWO_PASS: [], UNFUSED: [], ALIGNED: []}
     for sample in samples:
         if sample.probe == "attention":
             groups[attention_shape(sample, vector)].append(sample)
@@ -115,13 +117,13 @@ def fit_attention(
             "": {1: None},
             TWO_PASS: {1: None},
             UNFUSED: {1: None, vector.most_rows + 1: tiled},
+            ALIGNED: {vector.most_rows + 1: tiled},
         }
-    floors = {shape: attention_floor_s(groups[shape], kernel_s) for shape in ("", UNFUSED)}
-    floors[TWO_PASS] = floors[""]
+    floors = attention_floors_s(groups, kernel_s)
     return {
         shape: fitted(
             attention_observations(
-                group, floors[shape], jitter_s, element_bytes, unfused=shape == UNFUSED
+                group, floors[shape], jitter_s, element_bytes, unfused=shape in SCORES
             ),
             "",
             shape,
@@ -133,7 +135,10 @@ def fit_attention(
 
 
 def attention_shape(sample: Sample, vector: VectorAttention | None) -> str:
-    """By which law a probe of attention is priced: of one pass, of two, or of no one kernel."""
+    """By which law a probe of attention is priced: of one pass, of two, or of no one kernel.
+
+    Of the last those over one number of keys, which is aligned, are told from those over several.
+    """
     if is_unfused(
         vector,
         rows=sample.number("rows"),
@@ -141,17 +146,23 @@ def attention_shape(sample: Sample, vector: VectorAttention | None) -> str:
         query_heads_per_kv_head=sample.number("query_heads") // sample.number("kv_heads"),
         head_dim=sample.number("head_dim"),
     ):
-        return UNFUSED
+        return ALIGNED if sample.number("contexts", 0) == 1 else UNFUSED
     most = None if vector is None else vector.one_pass_to_context
     return "" if most is None or sample.number("context") <= most else TWO_PASS
 
 
-def attention_floor_s(samples: Sequence[Sample], kernel_s: float) -> float:
+def attention_floors_s(groups: Mapping[str, list[Sample]], kernel_s: float) -> dict[str, float]:
     """The time of attention with next to nothing to attend to: the fastest of all.
 
-    Whole layers are timed at a short context, so that their own constants hold it.
+    One for what has a kernel and one for what has none. Whole layers are timed at a short context,
+    so that their own constants hold it.
     """
-    return max(kernel_s, min((sample.seconds for sample in samples), default=kernel_s))
+    floors: dict[str, float] = {}
+    for kinds in (("", TWO_PASS), SCORES):
+        shortest = kinds if kinds == SCORES else kinds[:1]
+        seconds = [sample.seconds for kind in shortest for sample in groups.get(kind, ())]
+        floors |= dict.fromkeys(kinds, max(kernel_s, min(seconds, default=kernel_s)))
+    return floors
 
 
 def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float) -> Observations:

@@ -37,7 +37,7 @@ from calibrate.fit.pass_timings import FITTED_DEVICE, format_name, pass_timings,
 from calibrate.fit.run_timings import run_timings
 from calibrate.probe_network import MIXTURE, NORMED, PLAIN
 from calibrate.run_record import Run
-from calibrate.samples import Sample
+from calibrate.samples import PASS_PROBES, Sample
 from model.machine.constant import Constant
 from model.machine.kernels.attention import leaves_scores
 from model.machine.machine import Machine
@@ -91,7 +91,6 @@ APART = (APART_REREAD,)
 """What is asked only where some measured pass has experts, norms, several sequences, or where the
 runtime has no one kernel for attention of several rows, hands attention to a library or tiles
 sequences apart."""
-PASS_PROBES = ("layers", "host")
 WHOLE = ("pipelined", "decode", "awaited", "growing")
 """Ways to run a pass in which host and device work together, as in a run: what the fit leaves on
 these is what it may leave on a run."""

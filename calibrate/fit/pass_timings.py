@@ -123,9 +123,14 @@ def probe_cost(sample: Sample, machine: Machine) -> PassCost:
             weight_format=weight_format(format_name(sample)),
         )
     )
-    rows, context = sample.number("rows"), sample.number("context")
-    sequences = sample.number("sequences", 1)
-    return forward_pass(checkpoint, machine, rows=rows, context=context, sequences=sequences)
+    return forward_pass(
+        checkpoint,
+        machine,
+        rows=sample.number("rows"),
+        context=sample.number("context"),
+        sequences=sample.number("sequences", 1),
+        stays=sample.text("mode") != "growing",
+    )
 
 
 def with_constants(machine: Machine, values: Mapping[str, Quantity]) -> Machine:

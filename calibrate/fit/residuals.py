@@ -10,19 +10,19 @@ from typing import final
 import numpy as np
 
 from calibrate.fit.laws import (
-    attention_floor_s,
+    SCORES,
+    attention_floors_s,
     attention_observations,
     attention_shape,
     linear_observations,
 )
 from calibrate.fit.observations import Observations
-from calibrate.fit.overheads import PASS_PROBES
 from calibrate.fit.pass_timings import format_name, probe_cost
-from calibrate.samples import Sample, settings_text
+from calibrate.samples import PASS_PROBES, Sample, settings_text
 from model.cost.pipeline import awaited_s, pipelined_s
 from model.machine.machine import Machine
 from model.machine.overlap import larger
-from model.machine.profile import TWO_PASS, UNFUSED, Profile
+from model.machine.profile import ALIGNED, TWO_PASS, UNFUSED, Profile
 from model.machine.row_law import RowLaw, shape_of
 from model.units import Quantity
 
@@ -69,12 +69,15 @@ def residuals(profile: Profile, samples: Sequence[Sample]) -> tuple[Residual, ..
     for sample in samples:
         if sample.probe == "attention":
             caches[attention_shape(sample, machine.vector_attention)].append(sample)
-    special = {TWO_PASS: machine.two_pass_attention, UNFUSED: machine.unfused_attention}
+    special = {
+        TWO_PASS: machine.two_pass_attention,
+        UNFUSED: machine.unfused_attention,
+        ALIGNED: machine.aligned_attention,
+    }
+    floors = attention_floors_s(caches, kernel_s)
     for shape, group in caches.items():
-        shortest = caches.get("" if shape == TWO_PASS else shape, [])
-        floor_s = attention_floor_s(shortest, kernel_s)
         seen = attention_observations(
-            group, floor_s, 0.0, machine.activation_bytes, unfused=shape == UNFUSED
+            group, floors[shape], 0.0, machine.activation_bytes, unfused=shape in SCORES
         )
         found += _of_law(special.get(shape) or machine.attention, group, seen)
     formats = {name for name, _ in machine.laws}

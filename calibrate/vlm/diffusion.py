@@ -19,6 +19,7 @@ import mlx.core as mx
 
 from calibrate.decode import identity
 from calibrate.decoding.checks import check_prompt
+from calibrate.host_witness import MOST_WAIT_S, HostWitness, host_work_s
 from calibrate.mlx_device import resident
 from calibrate.networks import Network
 from calibrate.run_record import Run
@@ -65,8 +66,11 @@ def run_diffusion(
     *,
     clock: Clock = time.perf_counter,
     progress: Progress | None = None,
+    host: HostWitness | None = None,
 ) -> Run:
     """Denoise an answer of so many tokens behind a prompt, and record every pass.
+
+    It is not begun until the host is quiet, if there is one to ask, at most for `MOST_WAIT_S`.
 
     Raises:
         InputError: the prompt or the block cannot be used.
@@ -81,7 +85,11 @@ def run_diffusion(
         )
         denoise(network, prompt, min(answer, 2 * settings.block), schedule, clock, None)
         mx.reset_peak_memory()
+        if host is not None:
+            host.await_quiet(MOST_WAIT_S)
+        before_s = host_work_s()
         seen = denoise(network, prompt, answer, settings, clock, progress)
+        after_s = host_work_s()
     return Run(
         **identity(network, settings, date),
         context_tokens=len(prompt),
@@ -93,4 +101,5 @@ def run_diffusion(
         output=seen.output,
         matches_plain=None,
         library=library_name(),
+        host_work_s=(before_s, after_s),
     )

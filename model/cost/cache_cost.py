@@ -8,7 +8,9 @@ laws where it takes two passes over a long one. Five things are not that kernel:
 * A latent cache is attended to directly by one row; several rows unfold it first, at the price of
   a product whose rows are the cached tokens (:class:`model.network.mixer.LatentAttention`).
 * Where no one kernel attends (a batch, whose mask is an array; rows that MLX's CUDA kernel does
-  not take), the scores are a matrix in memory, and a law of their own prices it if measured.
+  not take), the scores are a matrix in memory, and a law of their own prices it if measured. Its
+  products are three to ten times as fast over a multiple of 8 keys as over an odd number: a growing
+  cache meets all, and the law is of their mean; where a pass stays at one context another law is.
 * Attention over a selection reads an indexer's keys, then what was chosen. Each of several rows
   chooses for itself and so is a pass over the cache of its own: mlx-vlm takes them one by one.
 * A cache grows by copying itself: mlx-lm allocates 256 tokens at a time, and every time the whole
@@ -31,6 +33,7 @@ from functools import lru_cache
 import numpy as np
 
 from model.cost.weight_cost import siblings_time
+from model.machine.kernels.attention import ALIGNED_KEYS
 from model.machine.machine import Machine
 from model.machine.row_law import Product, ProductTime, RowLaw
 from model.network.checkpoint import Checkpoint
@@ -60,9 +63,12 @@ def cache_times(
     rows: Quantity,
     context: Quantity,
     sequences: int = 1,
+    stays: bool = False,
 ) -> list[tuple[int, ProductTime]]:
     """What each kind of layer pays for its past, and how often; `rows` are of each sequence.
 
+    Whether it `stays` at this context, or that is the middle of a growing one, decides how scores
+    are aligned in memory.
     The matrices that unfold a latent cache are counted here, with the cache.
     """
     loops = checkpoint.architecture.loops
@@ -78,7 +84,9 @@ def cache_times(
                 alone = Siblings(name=matrix.name, matrices=(matrix,))
                 unfolding = siblings_time(machine, alone, formats, np.maximum(1, unfolded_rows))
                 times.append((count, unfolding))
-        times.append((count, past_time(checkpoint, machine, mixer, rows, context, sequences)))
+        times.append(
+            (count, past_time(checkpoint, machine, mixer, rows, context, sequences, stays))
+        )
         if isinstance(mixer, SelectedAttention) and mixer.indexer is not None:
             read = mixer.indexer.read(context, checkpoint.cache_element_bytes)
             times.append((count, chosen_time(machine, mixer, read, rows, sequences)))
@@ -92,6 +100,7 @@ def past_time(
     rows: Quantity,
     context: Quantity,
     sequences: int,
+    stays: bool,
 ) -> ProductTime:
     """One layer's attention, or its state, for `rows` of each sequence."""
     if checkpoint.cache_format is not None and isinstance(mixer, Attention):
@@ -124,7 +133,11 @@ def past_time(
     if law is None or not isinstance(mixer, Attention) or not np.any(unfused):
         return fused
     scores = scores_product(mixer, context, width, sequences)
-    return either(unfused, law.time(scores, rows), fused)
+    mean, best = law.time(scores, rows), machine.aligned_attention
+    if stays and best is not None:
+        is_aligned = np.equal(np.mod(np.add(context, rows), ALIGNED_KEYS), 0)
+        mean = either(is_aligned, best.time(scores, rows), mean)
+    return either(unfused, mean, fused)
 
 
 def fused_time(

@@ -41,7 +41,8 @@ class Machine:
     `laws` are keyed by weight format (a name, or the family of kernels that serves it) and
     shape, `submissions` by weight format. `attention` is the law whose matrix is the cache, and
     `two_pass_attention` that at contexts beyond `vector_attention.one_pass_to_context`, where it
-    was measured apart, `unfused_attention` that where no one kernel attends (`unfused`).
+    was measured apart, `unfused_attention` that where no one kernel attends (`unfused`), as a mean
+    over contexts, and `aligned_attention` that over a multiple of `ALIGNED_KEYS` keys.
     `activation_bytes` is the size of an activation and of an entry of the cache.
 
     What the runtime decides is known where its tables cover the machine: `dispatch` says from
@@ -67,6 +68,7 @@ class Machine:
     host: Host
     two_pass_attention: RowLaw | None = None
     unfused_attention: RowLaw | None = None
+    aligned_attention: RowLaw | None = None
     dispatch: Dispatch | None = None
     vector_attention: VectorAttention | None = None
     library_attention: LibraryAttention | None = None
@@ -150,13 +152,17 @@ class Machine:
             return None
         share = np.minimum(self.sustained_share, 1.0)
         costs = {each.name: getattr(self.device, each.name) / share for each in fields(Device)}
-        two_pass, unfused = self.two_pass_attention, self.unfused_attention
+
+        def sustained(law: RowLaw | None) -> RowLaw | None:
+            return None if law is None else law.at_speed(share)
+
         return replace(
             self,
             laws={key: law.at_speed(share) for key, law in self.laws.items()},
             attention=self.attention.at_speed(share),
-            two_pass_attention=None if two_pass is None else two_pass.at_speed(share),
-            unfused_attention=None if unfused is None else unfused.at_speed(share),
+            two_pass_attention=sustained(self.two_pass_attention),
+            unfused_attention=sustained(self.unfused_attention),
+            aligned_attention=sustained(self.aligned_attention),
             device=Device(**costs),
             sustained_share=None,
         )

@@ -10,10 +10,10 @@ it, the *constants* by name, each with value, standard error, unit, origin and d
 
 A header may state `gpu`, from which the tables of MLX's kernels say what depends on the size of a
 matrix and what another release changes; without it a profile prices what it was measured with. It
-may state `several_rows_residual_log` too, which is 0 if left out, `two_pass_attention` and
-`unfused_attention`. A regime without a constant for its bandwidth (or rate) is not bound by it
-within what was measured. `tile_rows` null is one tile for any rows, `overlap` null is perfect
-overlap.
+may state `several_rows_residual_log` too, which is 0 if left out, `two_pass_attention`,
+`unfused_attention` and `aligned_attention`. A regime without a constant for its bandwidth (or rate)
+is not bound by it within what was measured. `tile_rows` null is one tile for any rows, `overlap`
+null is perfect overlap.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class LawForm:
     """A row law without its rates.
 
     Attention has no format, and no shape, TWO_PASS beyond the contexts of one, or UNFUSED where no
-    one kernel attends.
+    one kernel attends, and ALIGNED the same over keys that are aligned best.
     """
 
     format: str
@@ -123,13 +123,14 @@ class Header:
     attention: LawForm
     two_pass_attention: LawForm | None = None
     unfused_attention: LawForm | None = None
+    aligned_attention: LawForm | None = None
     gpu: Gpu | None = None
     several_rows_residual_log: float = 0.0
 
     @property
     def all_laws(self) -> tuple[LawForm, ...]:
         """Every law that has constants."""
-        special = (self.two_pass_attention, self.unfused_attention)
+        special = (self.two_pass_attention, self.unfused_attention, self.aligned_attention)
         return (*self.laws, self.attention, *(law for law in special if law is not None))
 
 
@@ -217,6 +218,7 @@ class Profile:
             ),
             two_pass_attention=assembled(header.two_pass_attention),
             unfused_attention=assembled(header.unfused_attention),
+            aligned_attention=assembled(header.aligned_attention),
             dispatch=dispatch_of(header.device, header.runtime, header.gpu),
             vector_attention=vector_attention(header.device, header.runtime, self.mlx_variables),
             library_attention=library_attention(header.device, header.runtime, self.mlx_variables),
@@ -270,7 +272,7 @@ HOST_LAYER_CONSTANTS = (
     "submit_library_attention_s",
 )
 """What reading a token, and some kinds of layers, cost the host on top; they may be left out."""
-TWO_PASS, UNFUSED = "two_pass", "unfused"
+TWO_PASS, UNFUSED, ALIGNED = "two_pass", "unfused", "aligned"
 APART_REREAD = "apart_reread"
 """What a further sequence of a batch reads again (`Machine.apart_reread`); may be left out."""
 ONE_ROW, MORE_ROWS = "submit_one_row_s", "submit_more_rows_s"

@@ -12,6 +12,7 @@ from model.errors import InputError
 from model.machine.constant import Constant, Origin
 from model.machine.kernels.gpu import GENERATIONS, SIZES
 from model.machine.profile import (
+    ALIGNED,
     DEVICE_CONSTANTS,
     HOST_CONSTANTS,
     SCHEMA,
@@ -141,6 +142,7 @@ def check_laws(header: Header, constants: Mapping[str, Constant], where: str) ->
         ("attention", header.attention, ""),
         ("two_pass_attention", header.two_pass_attention, TWO_PASS),
         ("unfused_attention", header.unfused_attention, UNFUSED),
+        ("aligned_attention", header.aligned_attention, ALIGNED),
     )
     for slot, law, shape in slots:
         if law is not None and (law.format, law.shape) != ("", shape):

@@ -128,7 +128,9 @@ class BlockDiffusion(AbstractStrategy):
             # Without a cache every row attends to every row of the same pass.
             scalar = isinstance(context, int | float)
             rows = past = math.ceil(context) + canvas if scalar else np.ceil(context) + canvas
-        cost = forward_pass(target, machine, rows=rows, context=past, new_shapes=self.new_shapes)
+        cost = forward_pass(
+            target, machine, rows=rows, context=past, new_shapes=self.new_shapes, stays=True
+        )
         return drafted_round([], cost, machine)
 
     @property

@@ -12,8 +12,8 @@ from calibrate import kernels, mlx_device, stacks
 from calibrate.chain import Chain
 from calibrate.cold import ACCELERATOR, PROCESSOR
 from calibrate.probe_network import config_of
-from calibrate.questions import TURNED_CONTEXTS
 from calibrate.timing import Pace, Workload, summarise, visit
+from model.machine.kernels.attention import ALIGNED_KEYS
 from model.network.weight_format import weight_format
 
 FORMATS = ("4bit-s32", "4bit", "8bit", "mxfp4", "nvfp4", "mxfp8", "fp32", "bf16")
@@ -111,7 +111,7 @@ def test_contexts_are_gone_round() -> None:
 @pytest.mark.parametrize("context", [252, 253, 254, 255, 256])
 def test_there_is_room_for_every_context_that_is_gone_round(context: int) -> None:
     caches = kernels.Caches(kv_heads=1, head_dim=64, context=context)
-    contexts = caches.turned(TURNED_CONTEXTS)
+    contexts = caches.turned(ALIGNED_KEYS)
     assert {*contexts} >= {context, context + 3}
     assert caches.buffers[0][0].shape[2] >= contexts[-1]
 

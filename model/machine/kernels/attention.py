@@ -14,6 +14,9 @@ from model.units import Quantity
 
 Rule = TypeVar("Rule")
 OFF = "0"
+ALIGNED_KEYS = 8
+"""As many numbers of 16 bits fit into the 16 bytes that fast products want their rows aligned to:
+over a multiple of so many keys scores that are a matrix in memory are multiplied fastest."""
 
 
 @final

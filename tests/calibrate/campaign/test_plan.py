@@ -145,7 +145,7 @@ def test_shipped_plans_can_be_run(name: str) -> None:
         (SMALL.replace("repeats = 2", "colour = 2"), "stages[0].colour: is not a field"),
         (SMALL.replace("repeats = 2", "repeats = 0"), "stage 1: repeats: is out of range"),
         (SMALL.replace("repeats = 2", "agreement = 0.05"), "agreement 0.05: changes nothing where"),
-        (SMALL.replace("= 2", "= 2\nagreement = 0.05"), "repeats are 2; plan 3 repeats or more"),
+        (SMALL.replace("= 2", "= 2\nagreement = 0.05"), "is made 2 times; plan 3 repeats"),
         (SMALL.replace("= 2", "= 4\nagreement = 5"), "stage 1: agreement: is out of range; give 0"),
         (SMALL.replace("= 2", "= 4\nagreement = -0.1"), "stage 1: agreement: is out of range"),
         (SMALL.replace("= 2", "= 4\nagreement = nan"), "agreement: is nan; give a finite number"),

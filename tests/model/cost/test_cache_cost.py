@@ -42,8 +42,11 @@ rows_counts = st.integers(min_value=1, max_value=64)
 contexts = st.integers(min_value=0, max_value=50_000)
 
 
-def kv_s(checkpoint: Checkpoint, here: Machine, **asked: int) -> float:
-    return float(forward_pass(checkpoint, here, **{"rows": 1, "context": 0} | asked).kv_s)
+def kv_s(
+    checkpoint: Checkpoint, here: Machine, *, rows: int = 1, context: int = 0, sequences: int = 1
+) -> float:
+    cost = forward_pass(checkpoint, here, rows=rows, context=context, sequences=sequences)
+    return float(cost.kv_s)
 
 
 class TestReading:

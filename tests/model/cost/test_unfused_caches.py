@@ -25,8 +25,11 @@ from tests.model.machines import (
 READING = machine(flat_law(bandwidth=1e9))
 
 
-def kv_s(checkpoint: Checkpoint, here: Machine, **asked: int) -> float:
-    return float(forward_pass(checkpoint, here, **{"rows": 1, "context": 0} | asked).kv_s)
+def kv_s(
+    checkpoint: Checkpoint, here: Machine, *, rows: int = 1, context: int = 0, sequences: int = 1
+) -> float:
+    cost = forward_pass(checkpoint, here, rows=rows, context=context, sequences=sequences)
+    return float(cost.kv_s)
 
 
 class TestQuantizedCaches:
