@@ -1,8 +1,8 @@
 """Predictions beside measurements, row by row and summed up by group.
 
 A strategy run is predicted from its own progress, the tokens per pass it really had: cost is what
-the simulator claims to know, acceptance is an input. Its speedup is scored against the plain run
-of the same target in the same file, where there is one.
+the simulator claims to know, acceptance is an input. Its speedup is scored against plain runs of
+the same target in the same file, where there are any.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import final
 
 import numpy as np
 
-from calibrate.environment import Environment
 from calibrate.known_plans import alone
 from calibrate.repeats import fastest, key_of
 from calibrate.run_record import Run
 from calibrate.run_strategy import PREDICTED, strategy_of
+from calibrate.speedups import paired_speedups
 from model.cost.forward import Bound
 from model.errors import InputError
 from model.machine.profile import Profile
@@ -92,16 +92,17 @@ def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
     """Throughput of every run, and speedup of every strategy run that has its plain run.
 
     A run is predicted as if it were alone in its process: rounds that found what an earlier run
-    had planned are left out (:mod:`calibrate.known_plans`). Of repeats the fastest counts.
+    had planned are left out (:mod:`calibrate.known_plans`). Of repeats the fastest counts, and of
+    their speedups the middle one (:mod:`calibrate.speedups`).
     """
     made = list(runs)
     cut = [
         (run, own) for run, own in zip(made, alone(made), strict=True) if run.strategy in PREDICTED
     ]
-    listed = fastest(own for _, own in cut if own is not None)
+    whole = [own for _, own in cut if own is not None]
+    listed, gained = fastest(whole), paired_speedups(whole)
     told = {key_of(run) for run in listed}
     lost = fastest(run for run, own in cut if own is None and key_of(run) not in told)
-    plain = {baseline_key(run): run for run in listed if run.strategy == "plain"}
     comparisons = [
         comparison(run, THROUGHPUT, None, (None, None), None, KNOWN_PLANS) for run in lost
     ]
@@ -113,17 +114,10 @@ def compare_runs(runs: Iterable[Run], profile: Profile) -> list[Comparison]:
             gain = prediction.speedup, prediction.speedup_interval_90
         own = run.tokens_per_s
         comparisons.append(comparison(run, THROUGHPUT, own, speed, prediction, refused))
-        baseline = plain.get(baseline_key(run))
-        if run.strategy != "plain" and baseline is not None:
-            ratio = own / baseline.tokens_per_s
+        ratio = gained.get(key_of(run))
+        if ratio is not None:
             comparisons.append(comparison(run, SPEEDUP, ratio, gain, prediction, refused))
     return comparisons
-
-
-def baseline_key(run: Run) -> tuple[str, str, str, str, int, Environment]:
-    """Runs with the same key differ in strategy alone."""
-    weights, context = run.target_weights, run.context_tokens
-    return run.target, run.target_format, weights, run.library, context, run.environment
 
 
 def attempt(run: Run, profile: Profile) -> tuple[Prediction | None, str | None]:

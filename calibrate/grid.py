@@ -73,7 +73,8 @@ class Grid:
     `heads` are (query heads, key-value heads, head dimension) of attention; `experts` are (hidden,
     intermediate, experts, chosen of them); `merged` says whether query, key and value are timed
     as one matrix too; `vocab_depths` counts the widths of which the vocabulary's matrix is timed;
-    `batches` are numbers of sequences side by side.
+    `batches` are numbers of sequences side by side; `deep_layers` is the depth of a network as deep
+    as models are, 0 for none, and for none with norms of queries and keys.
     """
 
     rows: tuple[int, ...]
@@ -88,6 +89,7 @@ class Grid:
     merged: bool
     vocab_depths: int
     batches: tuple[int, ...] = ()
+    deep_layers: int = 0
 
 
 QUICK = Grid(
@@ -116,6 +118,7 @@ FULL = Grid(
     merged=True,
     vocab_depths=2,
     batches=(4, 16),
+    deep_layers=24,
 )
 GRIDS = {
     ("quick", False): QUICK,
@@ -137,5 +140,6 @@ GRIDS = {
         tokens=(1, 2, 4, 8, 16),
         vocab_depths=1,
         batches=(4,),
+        deep_layers=0,
     ),
 }

@@ -25,7 +25,7 @@ TRIES = 3
 """Of so many pieces in a row the middle one counts: a moment's interruption is no slow phase."""
 FIRST_TRIES = 50
 """Pieces by which a process first learns how fast its host is."""
-QUIET = 1.2
+QUIET = 1.5
 """A host that takes so many times its fastest is disturbed. Undisturbed it scatters by 5 %."""
 PAUSE_S = 0.02
 MOST_WAIT_S = 15.0

@@ -54,6 +54,12 @@ class PassAuthor:
             size = replace(second, hidden=hidden, intermediate=intermediate)
             mixed = self._network(size, form, 2, (num_experts, top_k))
             yield from self._layers(mixed, near, device, grid.awaited_rows)
+        if grid.deep_layers:
+            normed = replace(self._network(second, form, 2), kind=NORMED)
+            yield from self._layers(normed, near, device, grid.awaited_rows)
+            # What a pass that is waited for pays before its first kernel shows where it has many.
+            deepest = self._network(first, form, grid.deep_layers)
+            yield from self._layers(deepest, near, "awaited", grid.awaited_rows[:2])
 
     def _network(
         self, size: Dimensions, form: WeightFormat, layers: int, experts: tuple[int, int] = (0, 0)

@@ -22,7 +22,7 @@ from model.network.weight_format import WeightFormat, weight_format
 
 EXPECTED_S = {
     ("quick", False): 74.0,
-    ("full", False): 262.0,
+    ("full", False): 270.0,
     ("quick", True): 45.0,
     ("full", True): 200.0,
 }

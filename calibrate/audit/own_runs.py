@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from calibrate.comparison import baseline_key
 from calibrate.published.run_row import PublishedRun
 from calibrate.run_record import Run
 from calibrate.run_strategy import PREDICTED
+from calibrate.speedups import baseline_key
 
 FALL = 0.85
 """Rounds that end slower than this share of the speed they began with."""

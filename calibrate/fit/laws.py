@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import final
 from zlib import crc32
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrate.fit.bootstrap import drawn
 from calibrate.fit.fills import common_fills
-from calibrate.fit.law_fit import fit_law
+from calibrate.fit.law_fit import fit_law, residuals_log
 from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
 from calibrate.samples import REFERENCE, Sample
 from model.cost.cache_cost import cache_product, scores_product
@@ -29,6 +29,8 @@ from model.units import Array
 RATES = (("bandwidth_bytes_per_s", "byte/s"), ("flops_per_s", "FLOP/s"))
 SCORES = (UNFUSED, ALIGNED)
 """Laws whose matrix is the scores, and not the cache."""
+DEPTH_POWERS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+"""By which the time of scores may grow with the context: cuBLAS cuts up long ones."""
 SMALLEST_SHARE = 0.2
 """Least share of a timing that is left to the product when the kernel's floor is taken off."""
 
@@ -128,6 +130,7 @@ def fit_attention(
             "",
             shape,
             known.get(shape),
+            depth_powers=DEPTH_POWERS if shape in SCORES else (1.0,),
         )
         for shape, group in groups.items()
         if group
@@ -246,15 +249,27 @@ def fitted(
     shape: str,
     known: Mapping[int, Kernel | None] | None = None,
     fills: Mapping[int, float] | None = None,
+    depth_powers: Sequence[float] = (1.0,),
 ) -> FittedLaw:
-    """Fit one law and draw its rates; the kernels that are known begin where they do."""
-    law = fit_law(observations, known, fills)
+    """Fit one law and draw its rates; the kernels that are known begin where they do.
+
+    Of `depth_powers` the one is taken that leaves the least misfit.
+    """
+    laws = [
+        replace(
+            fit_law(observations.shortened(power), known, fills),
+            depth_power=power,
+        )
+        for power in depth_powers
+    ]
+    law = min(laws, key=lambda each: misfit(each, observations))
     form = LawForm(
         format=format_name,
         shape=shape,
         overlap=None if math.isinf(law.overlap) else law.overlap,
         rows_measured=law.rows_measured,
         least_columns=int(min(observations.columns)) if format_name else 0,
+        depth_power=law.depth_power,
         regimes=tuple(
             RegimeForm(
                 first_row=regime.first_row,
@@ -267,6 +282,12 @@ def fitted(
         ),
     )
     return FittedLaw(form=form, constants=draw_rates(form, law, observations))
+
+
+def misfit(law: RowLaw, observations: Observations) -> float:
+    """What a law leaves of timings, in units of their uncertainty, squared and summed."""
+    left = residuals_log(law, observations) / observations.sigma_log
+    return float(np.sum(left**2))
 
 
 def draw_rates(form: LawForm, law: RowLaw, observations: Observations) -> dict[str, Constant]:

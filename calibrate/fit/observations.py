@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, final
 
 import numpy as np
 
-from model.machine.row_law import Product
+from model.machine.row_law import Product, shortened
 from model.units import Array
 
 NOISE_FLOOR_LOG = 0.02
@@ -44,6 +44,13 @@ class Observations:
     def distinct_shapes(self) -> int:
         """How many different matrices were measured."""
         return len({*zip(self.depth.tolist(), self.columns.tolist(), strict=True)})
+
+    def shortened(self, depth_power: float) -> Self:
+        """The same timings of products whose time grows by this power of their depth."""
+        product = shortened(self.product, depth_power)
+        return replace(
+            self, read_bytes=np.asarray(product.read_bytes), depth=np.asarray(product.depth)
+        )
 
     def ordered(self) -> Self:
         """The same timings by ascending rows."""

@@ -13,7 +13,8 @@ linear likewise. The ways to run passes then give equations that no other probe 
 * queued: :math:`device`
 * pipelined: :math:`\max(device, submit)`
 * decode: :math:`\max(device, build + submit + read)`
-* awaited: :math:`build + \max(device + submit / c, submit + device / c) + sync` of c commits
+* awaited: :math:`build + \max(device + b\, submit, submit + device / c) + sync` of c commits, where
+  :math:`b = w + (1 - w) / c` and w is the share of submitting before the first kernel
 * growing: the same, with what a new context costs in :math:`build`
 
 Real runs of some models may join: a round is priced by the whole model, so they see what no
@@ -41,7 +42,7 @@ from calibrate.samples import PASS_PROBES, Sample
 from model.machine.constant import Constant
 from model.machine.kernels.attention import leaves_scores
 from model.machine.machine import Machine
-from model.machine.profile import APART_REREAD, HOST_CONSTANTS, MORE_ROWS, ONE_ROW
+from model.machine.profile import APART_REREAD, HOST_CONSTANTS, MORE_ROWS, ONE_ROW, WALK_SHARE
 from model.machine.row_law import Product
 from model.network.weight_format import weight_format
 from model.units import Array
@@ -53,6 +54,7 @@ PRIOR_KERNELS = {
     "experts_layer_s": 15.0,
     "batch_layer_s": 10.0,
     "unfused_layer_s": 8.0,
+    "head_norm_s": 2.0,
 }
 """Small kernels in a decoder layer, in a pass outside its layers, and in what some layers add."""
 PRIOR_BYTES = {"element_s": 40.0, "logit_s": 20.0}
@@ -78,7 +80,7 @@ PRIOR_HOST_S = {
 }
 """About 40 operations a layer, 1 us each to build and to submit (mlx issue 4521)."""
 PRIOR_MATRIX_S = 2e-6
-PRIOR_REREAD = 0.5
+PRIOR_SHARES = {APART_REREAD: 0.5, WALK_SHARE: 0.2}
 ALWAYS = ("read_s", "submit_more_rows_layer_s")
 """What every device is asked beside the constants that every profile has."""
 
@@ -86,14 +88,19 @@ EXPERTS = ("experts_layer_s", "build_experts_layer_s", "submit_experts_layer_s")
 NORMS = ("build_norm_s", "submit_norm_s")
 SIDE_BY_SIDE = ("batch_layer_s", "build_batch_layer_s", "submit_batch_layer_s")
 SCORES = ("unfused_layer_s", "build_unfused_layer_s", "submit_unfused_layer_s")
+HEAD_NORMS = ("head_norm_s",)
+COMMITS = (WALK_SHARE,)
 LIBRARY = ("submit_library_attention_s",)
 APART = (APART_REREAD,)
 """What is asked only where some measured pass has experts, norms, several sequences, or where the
-runtime has no one kernel for attention of several rows, hands attention to a library or tiles
-sequences apart."""
+runtime has no one kernel for attention of several rows, gathers kernels (and a deep pass was waited
+for), hands attention to a library or tiles sequences apart. Norms of heads take time on the device,
+which a layer of experts does not tell from its own."""
 WHOLE = ("pipelined", "decode", "awaited", "growing")
 """Ways to run a pass in which host and device work together, as in a run: what the fit leaves on
 these is what it may leave on a run."""
+DEEP_LAYERS = 12
+"""From here on most of a pass is submitted while the device works, if it does."""
 PASS_SCATTER_LOG = 0.03
 RUN_SCATTER_LOG = 0.03
 """Least scatter of a timing of a whole pass, and of the rounds of a run."""
@@ -146,7 +153,7 @@ def fit_overheads(
         name: Constant(
             value=float(value),
             stderr=float(np.std(column)),
-            unit="1" if name == APART_REREAD else "s",
+            unit="1" if name in PRIOR_SHARES else "s",
             origin=origin_of(column),
             draws=column,
         )
@@ -176,10 +183,23 @@ def unknown_names(passes: Sequence[Sample], machine: Machine) -> tuple[str, ...]
         SIDE_BY_SIDE: any(sample.number("sequences", 1) > 1 for sample in passes),
         APART: any(tiled_apart(sample, machine) for sample in passes),
         SCORES: leaves_scores(machine.vector_attention),
+        HEAD_NORMS: any(norms_heads(sample) for sample in passes),
+        COMMITS: machine.kernels_per_commit > 0 and any(is_deep(sample) for sample in passes),
         LIBRARY: machine.library_attention is not None,
     }
     special = [name for names, is_there in present.items() if is_there for name in names]
     return (*FITTED_DEVICE, *HOST_CONSTANTS, *ALWAYS, *special, *submissions)
+
+
+def is_deep(sample: Sample) -> bool:
+    """Whether a pass was waited for that has many kernels left after its first commit."""
+    whole = sample.probe == "layers" and sample.text("mode") == "awaited"
+    return whole and sample.number("layers") >= DEEP_LAYERS
+
+
+def norms_heads(sample: Sample) -> bool:
+    """Whether a pass timed on the device has norms of queries and keys, but no experts."""
+    return sample.probe == "layers" and dict(sample.settings).get("network", PLAIN) == NORMED
 
 
 def tiled_apart(sample: Sample, machine: Machine) -> bool:
@@ -197,5 +217,5 @@ def prior_values(names: Sequence[str], machine: Machine) -> Array:
         name: kernels * float(machine.device.kernel_s) for name, kernels in PRIOR_KERNELS.items()
     }
     guesses |= {name: moved * byte_s for name, moved in PRIOR_BYTES.items()}
-    guesses[APART_REREAD] = PRIOR_REREAD
+    guesses |= PRIOR_SHARES
     return np.array([guesses.get(name, PRIOR_MATRIX_S) for name in names])

@@ -18,7 +18,13 @@ from calibrate.samples import Sample
 from model.cost.forward import PassCost, forward_pass
 from model.machine.machine import Machine
 from model.machine.overheads import Device, Host, Submission
-from model.machine.profile import APART_REREAD, DEVICE_CONSTANTS, MORE_ROWS, ONE_ROW
+from model.machine.profile import (
+    APART_REREAD,
+    DEVICE_CONSTANTS,
+    MORE_ROWS,
+    ONE_ROW,
+    WALK_SHARE,
+)
 from model.network.checkpoint import Checkpoint
 from model.network.config import read_config
 from model.network.weight_format import weight_format
@@ -36,7 +42,8 @@ class PassTimings:
 
     `products_s` has one entry per timing, or (draws, timings) where the laws are drawn. The
     counts are of shape (timings, unknowns): in device time, in building, submitting, waiting for
-    a result, and reading one that is there. `commit_shares` are of each pass (`PassCost`).
+    a result, and reading one that is there. `commit_shares` are of each pass (`PassCost`), and
+    `walk` is the place of `walk_share` among the unknowns.
     """
 
     mode: tuple[str, ...]
@@ -47,6 +54,7 @@ class PassTimings:
     sync_counts: Array
     read_counts: Array
     commit_shares: Array
+    walk: int | None
 
     def predict_s(self, unknowns: Array) -> Array:
         """Times of all timings for constants in the order of `unknown_names`."""
@@ -54,9 +62,10 @@ class PassTimings:
         submit_s = self.submit_counts @ unknowns
         device_s = self.products_s + self.device_counts @ unknowns
         busy_s = np.maximum(device_s, submit_s)
-        committed_s = np.maximum(
-            device_s + self.commit_shares * submit_s, submit_s + self.commit_shares * device_s
-        )
+        shares = self.commit_shares
+        walk_share = 0.0 if self.walk is None else unknowns[self.walk]
+        begin_shares = np.where(shares > 0.0, shares + (1.0 - shares) * walk_share, 0.0)
+        committed_s = np.maximum(device_s + begin_shares * submit_s, submit_s + shares * device_s)
         waited_s = build_s + committed_s + self.sync_counts @ unknowns
         ways = {
             "build": np.broadcast_to(build_s, busy_s.shape),
@@ -99,6 +108,7 @@ def pass_timings(passes: Sequence[Sample], names: Sequence[str], machine: Machin
         sync_counts=waits,
         read_counts=reads,
         commit_shares=np.array([float(cost.commit_share) for cost in costs]),
+        walk=names.index(WALK_SHARE) if WALK_SHARE in names else None,
     )
 
 

@@ -33,7 +33,9 @@ import numpy as np
 
 from model.cost.cache_cost import cache_times
 from model.cost.layer_extras import (
+    EXPERTS_KERNELS,
     Extras,
+    choosing_effort,
     is_unfused,
     layer_extras,
     library_attention_s,
@@ -47,10 +49,10 @@ from model.machine.row_law import ProductTime
 from model.network.checkpoint import Checkpoint
 from model.units import Quantity
 
-SMALL_KERNELS, UNFUSED_KERNELS, EXPERTS_KERNELS, PASS_KERNELS = 10, 8, 12, 10
+SMALL_KERNELS, UNFUSED_KERNELS, PASS_KERNELS = 10, 8, 10
 """About: of a layer beside its products and attention (norms, rotary embeddings, cache, activation,
-residuals), what attention takes without a kernel of its own, what choosing experts takes, and what
-a pass takes outside its layers (mlx-lm 0.32, `models/llama.py` and `models/switch_layers.py`)."""
+residuals), what attention takes without a kernel of its own, and what a pass takes outside its
+layers (mlx-lm 0.32, `models/llama.py`)."""
 
 
 class Bound(StrEnum):
@@ -67,7 +69,8 @@ class Bound(StrEnum):
 class PassCost:
     """Device time of one pass in named parts that sum to `device_s`, and what the host spends.
 
-    Everything in seconds; arrays broadcast over rows, contexts or draws.
+    Everything in seconds; arrays broadcast over rows, contexts or draws. The last two are shares of
+    submitting: what one commit is, and what has to be done before the device can begin.
     """
 
     weights_s: Quantity
@@ -79,6 +82,7 @@ class PassCost:
     build_s: Quantity
     submit_s: Quantity
     commit_share: Quantity = 0.0
+    begin_share: Quantity = 0.0
 
     @property
     def device_s(self) -> Quantity:
@@ -158,6 +162,7 @@ def _forward_pass(
         build_s=bare.build_s + reshape_s,
         submit_s=submit_s,
         commit_share=bare.commit_share,
+        begin_share=bare.begin_share,
     )
 
 
@@ -229,6 +234,8 @@ def _cacheless_pass(
     fixed_s = dispatch_s + elements_s
     weights_s = total(weights, lambda time: time.memory_s)
     submitted_s = submission_s(checkpoint, machine, rows)
+    share = commit_share(checkpoint, machine, rows, sequences)
+    walk_share = np.minimum(host.walk_share, 1.0)  # draws of it may be more
     return PassCost(
         weights_s=weights_s,
         kv_s=0.0,
@@ -243,7 +250,8 @@ def _cacheless_pass(
             + submitted_s
             + special.submit_s
         ),
-        commit_share=commit_share(checkpoint, machine, rows, sequences),
+        commit_share=share,
+        begin_share=np.where(np.greater(share, 0.0), share + (1.0 - share) * walk_share, 0.0),
     )
 
 
@@ -261,7 +269,7 @@ def commit_share(
         quantized = checkpoint.cache_format is not None
         unfused = is_unfused(layer, machine, rows, quantized_cache=quantized)
         apart = np.logical_or(sequences > 1, unfused)
-        extra = UNFUSED_KERNELS * apart + EXPERTS_KERNELS * (layer.experts is not None)
+        extra = UNFUSED_KERNELS * apart + EXPERTS_KERNELS * choosing_effort(layer)
         each = len(formats) + (layer.mixer is not None) + SMALL_KERNELS + extra
         kernels = kernels + checkpoint.architecture.loops * repeats * each
     return np.minimum(1.0, machine.kernels_per_commit / kernels)

@@ -15,10 +15,13 @@ from model.cost.cache_cost import unfused_rows
 from model.machine.kernels.attention import leaves_scores
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
-from model.network.layer import Layer
+from model.network.layer import ROUTER_KERNELS, Layer
 from model.network.mixer import MixerKind
 from model.units import Quantity
 
+EXPERTS_KERNELS = 12
+"""About: choosing, sorting, gathering and summing up routed experts (mlx-lm 0.32,
+`models/qwen3_moe.py` and `models/switch_layers.py`)."""
 USUAL_NORMS = 2
 """Of a layer: before its mixer and before its MLP."""
 
@@ -52,18 +55,19 @@ def layer_extras(
 ) -> Extras:
     """What one layer costs beyond `layer_s`, `build_layer_s` and `submit_layer_s`."""
     device, host = machine.device, machine.host
-    mixture = layer.experts is not None
+    mixture = choosing_effort(layer)
     recurrent = is_recurrent(layer)
     batch = sequences > 1 and attends(layer)
     unfused = not batch and is_unfused(layer, machine, rows, quantized_cache=quantized_cache)
     norms = further_norms(layer, hidden_size)
-    # On the device those of queries and keys run side by side with much else.
-    all_norms = norms + (layer.head_norms if layer.mixer is not None else 0)
+    head_norms = layer.head_norms if layer.mixer is not None else 0
+    all_norms = norms + head_norms
     return Extras(
         device_s=(
             mixture * device.experts_layer_s
             + recurrent * device.recurrent_layer_s
             + norms * device.norm_s
+            + head_norms * device.head_norm_s
             + batch * device.batch_layer_s
             + unfused * device.unfused_layer_s
         ),
@@ -80,6 +84,17 @@ def layer_extras(
             + unfused * host.submit_unfused_layer_s
         ),
     )
+
+
+def choosing_effort(layer: Layer) -> float:
+    """The small kernels of routed experts over those of usual ones, which cost about alike.
+
+    >>> choosing_effort(Layer())
+    0.0
+    """
+    if layer.experts is None:
+        return 0.0
+    return 1.0 + (layer.experts.router_kernels - ROUTER_KERNELS) / EXPERTS_KERNELS
 
 
 def is_recurrent(layer: Layer) -> bool:

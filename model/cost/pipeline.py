@@ -1,16 +1,17 @@
 r"""Host and device as a two-stage pipeline: what waiting for a result costs.
 
 MLX builds the graph of a pass in Python (`build`), then submits it kernel by kernel (`submit`)
-while the device already runs its first kernels. It gathers kernels and commits them together, so
-that of a pass of c commits the device sees nothing before the first is submitted, and has the last
-to do when all is. Passes that do not depend on a value the host must read are queued behind each
-other. With H and D the times at which host and device are free, pass i moves them to
+while the device already runs its first kernels. It walks the whole graph first, which is the share
+w of submitting, and it gathers kernels and commits them together, so that of a pass of c commits
+the device sees nothing before the first is submitted, and has the last to do when all is. Passes
+that do not depend on a value the host must read are queued behind each other. With H and D the
+times at which host and device are free, pass i moves them to
 
 .. math::
 
    H_i = H_{i-1} + build_i + submit_i, \qquad
-   D_i = \max\bigl(\max(H_{i-1} + build_i + submit_i / c_i, D_{i-1}) + device_i,\;
-                   H_i + device_i / c_i\bigr)
+   D_i = \max\bigl(\max(H_{i-1} + build_i + b_i\, submit_i, D_{i-1}) + device_i,\;
+                   H_i + device_i / c_i\bigr), \qquad b_i = w + (1 - w) / c_i
 
 and a round that reads its tokens ends at :math:`D + sync`. Plain decoding never waits, since
 mlx-lm builds the next step before it reads the last one: in the steady state a token takes
@@ -40,7 +41,7 @@ def awaited_s(passes: Iterable[PassCost], sync_s: Quantity) -> Quantity:
     host_free: Quantity = 0.0
     device_free: Quantity = 0.0
     for cost in passes:
-        begins = host_free + cost.build_s + cost.submit_s * cost.commit_share
+        begins = host_free + cost.build_s + cost.submit_s * cost.begin_share
         host_free = host_free + cost.host_s
         device_free = larger(
             larger(begins, device_free) + cost.device_s,

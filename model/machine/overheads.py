@@ -29,6 +29,8 @@ class Device:
       norms. 0 where a profile does not tell.
     * `norm_s`: a norm beyond the two that every layer of attention has, a kernel that the next
       one waits for. 0 where a profile does not tell.
+    * `head_norm_s`: a norm of queries or of keys, which runs beside much else. 0 where a profile
+      does not tell.
     * `batch_layer_s`: what a layer costs on top as soon as several sequences share the pass, for
       masks and for an attention that is not one kernel. 0 where a profile does not tell.
     * `unfused_layer_s`: the same of a layer whose rows of one sequence no one kernel attends with
@@ -44,6 +46,7 @@ class Device:
     experts_layer_s: Quantity = 0.0
     recurrent_layer_s: Quantity = 0.0
     norm_s: Quantity = 0.0
+    head_norm_s: Quantity = 0.0
     batch_layer_s: Quantity = 0.0
     unfused_layer_s: Quantity = 0.0
 
@@ -59,6 +62,10 @@ class Host:
     as every round of a strategy does: MLX's CUDA back end has cuDNN plan attention anew for each
     shape of queries and keys (mlx 0.32, `cuda/scaled_dot_product_attention.cpp`); elsewhere it
     is next to nothing.
+
+    `walk_share` is the part of submitting that comes before the first kernel of a pass: MLX walks
+    the whole graph twice, to count who needs what and to put it in order, before it encodes
+    anything (mlx 0.32, `transforms.cpp`). Only a pass that is waited for pays for it.
 
     A loop that stays one pass ahead of its reader does not wait, but reading a token that is there
     already and letting go of what made it takes the host `read_s`.
@@ -76,6 +83,7 @@ class Host:
     submit_pass_s: Quantity
     sync_s: Quantity
     reshape_s: Quantity
+    walk_share: Quantity = 0.0
     read_s: Quantity = 0.0
     submit_more_rows_layer_s: Quantity = 0.0
     build_experts_layer_s: Quantity = 0.0

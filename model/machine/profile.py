@@ -68,6 +68,7 @@ class LawForm:
     rows_measured: int
     regimes: tuple[RegimeForm, ...]
     least_columns: int = 0
+    depth_power: float = 1.0
 
     @property
     def name(self) -> str:
@@ -96,6 +97,7 @@ class LawForm:
             rows_measured=self.rows_measured,
             regimes=tuple(regime(form) for form in self.regimes),
             least_columns=self.least_columns,
+            depth_power=self.depth_power,
         )
 
 
@@ -250,15 +252,19 @@ HOST_CONSTANTS = (
     "sync_s",
     "reshape_s",
 )
+WALK_SHARE = "walk_share"
+"""What of submitting comes before the first kernel (`Host.walk_share`)."""
 LAYER_CONSTANTS = (
     "experts_layer_s",
     "recurrent_layer_s",
     "norm_s",
+    "head_norm_s",
     "batch_layer_s",
     "unfused_layer_s",
 )
 """What some kinds of layers cost the device on top; a profile may leave them out."""
 HOST_LAYER_CONSTANTS = (
+    WALK_SHARE,
     "read_s",
     "submit_more_rows_layer_s",
     "build_experts_layer_s",

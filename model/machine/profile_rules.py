@@ -19,6 +19,7 @@ from model.machine.profile import (
     SUSTAINED_SHARE,
     TWO_PASS,
     UNFUSED,
+    WALK_SHARE,
     Header,
     LawForm,
 )
@@ -131,10 +132,11 @@ def check_laws(header: Header, constants: Mapping[str, Constant], where: str) ->
     for name in (*DEVICE_CONSTANTS, *HOST_CONSTANTS):
         if name not in constants:
             raise InputError(f"{where}: constants.{name}", "is missing", REMEDY)
-    share = constants.get(SUSTAINED_SHARE)
-    if share is not None and not 0.0 < share.value <= 1.0:
-        place = f"{where}: constants.{SUSTAINED_SHARE}"
-        raise InputError(place, "is not a share of the cold speed", "give more than 0, at most 1")
+    for name, whole in ((SUSTAINED_SHARE, "the cold speed"), (WALK_SHARE, "submitting a pass")):
+        share = constants.get(name)
+        if share is not None and not 0.0 < share.value <= 1.0:
+            place = f"{where}: constants.{name}"
+            raise InputError(place, f"is not a share of {whole}", "give more than 0, at most 1")
     if not header.laws:
         raise InputError(f"{where}: laws", "is empty", "calibrate at least one weight format")
     names = [law.name for law in header.all_laws]
@@ -166,6 +168,7 @@ def check_form(law: LawForm, place: str) -> None:
     rules = (
         (not law.format or law.shape in set(Shape), "has an unknown shape"),
         (law.overlap is None or law.overlap >= 1.0, "has an overlap below 1"),
+        (0.0 < law.depth_power <= 1.0, "grows by an impossible power of depth"),
         (law.rows_measured >= 1, "was measured at no row"),
         (
             all(1.0 <= rows <= LARGEST_TILE_ROWS for rows in tiles),

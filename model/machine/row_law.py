@@ -65,6 +65,8 @@ class Shape(StrEnum):
 
 SUM_BYTES = 4.0
 """Of a partial sum, in 32 bits."""
+REFERENCE_DEPTH = 4096.0
+"""Where rates are those of the law whatever its `depth_power`."""
 HEAD_COLUMNS = 32_768
 """Columns from which a matrix is a head: only vocabularies are this wide."""
 
@@ -96,6 +98,13 @@ class Product:
     read_bytes: Quantity
     depth: Quantity
     columns: Quantity
+
+
+def shortened(product: Product, depth_power: float) -> Product:
+    """The product that takes, in proportion to its depth, what this one takes by its power."""
+    share = np.maximum(product.depth, 1.0) / REFERENCE_DEPTH
+    factor = share ** (depth_power - 1.0)
+    return replace(product, read_bytes=product.read_bytes * factor, depth=product.depth * factor)
 
 
 @final
@@ -196,7 +205,9 @@ def _tiling(rows: int, tile_rows: float, pads: bool) -> tuple[float, float]:
 class RowLaw:
     """The regimes of one weight format and one class of shapes on one machine, by first row.
 
-    It was measured with matrices of `least_columns` outputs and more; 0 where nobody says.
+    It was measured with matrices of `least_columns` outputs and more; 0 where nobody says. Its time
+    grows with depth to the power of `depth_power`, about `REFERENCE_DEPTH`: a library that cuts a
+    deep product up does more of it side by side the deeper it is. 1 is that of every other kernel.
 
     >>> law = RowLaw(overlap=math.inf, rows_measured=9, regimes=(
     ...     Regime(first_row=1, tile_rows=5, pads=False,
@@ -210,6 +221,7 @@ class RowLaw:
     rows_measured: int
     regimes: tuple[Regime, ...]
     least_columns: int = 0
+    depth_power: float = 1.0
 
     def regime_at(self, rows: int) -> Regime:
         """The kernel that the runtime picks for `rows`."""
@@ -274,6 +286,8 @@ class RowLaw:
 
     def time(self, product: Product, rows: Quantity) -> ProductTime:
         """Price `product` for `rows` (>= 1), a number or an array; everything broadcasts."""
+        if self.depth_power != 1.0:
+            product = shortened(product, self.depth_power)
         if isinstance(rows, int) or np.ndim(rows) == 0:
             return self.regime_at(int(rows)).time(product, rows, self.overlap)
         first_rows = [regime.first_row for regime in self.regimes]

@@ -12,13 +12,18 @@ if TYPE_CHECKING:  # numpy takes a quarter of a second to import; listing models
     from model.units import Quantity
 
 
+ROUTER_KERNELS = 5
+"""Of the usual router: softmax, partition, gather, sum and division (mlx-lm, `qwen3_moe.py`)."""
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experts:
     """A mixture: the router picks `top_k` of `num_experts` copies of `siblings` for each row.
 
     `shared_choice` is the share of its experts that a row has in common with another row of the
-    same pass, where it was measured; None is chance (:mod:`model.cost.moe`).
+    same pass, where it was measured; None is chance (:mod:`model.cost.moe`). `router_kernels` are
+    the small kernels between the router's product and the choice.
     """
 
     router: Matrix
@@ -26,6 +31,7 @@ class Experts:
     num_experts: int
     top_k: int
     shared_choice: float | None = None
+    router_kernels: int = ROUTER_KERNELS
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from calibrate.comparison import SPEEDUP, THROUGHPUT, Comparison, compare_runs, summarise
+from calibrate.run_record import Run
 from calibrate.run_strategy import strategy_of
 from model.catalog import packaged_profile_text
 from model.machine.profile import Profile
@@ -57,14 +58,18 @@ def test_a_run_as_fast_as_predicted_has_no_error(m3: Profile) -> None:
     assert only.covered
 
 
-def test_of_repeats_the_fastest_counts(m3: Profile) -> None:
-    slow, fast = (replace(PLAIN, id=i, round_s=(s,) * 8) for i, s in (("a", 0.4), ("b", 0.2)))
-    run = replace(BLANK, round_s=(0.4,) * 8, accepted=(1,) * 8)
-    for runs in ([slow, run, fast], [fast, run, slow]):
-        plain, own, speedup = compare_runs(runs, m3)
-        assert plain.id == "b"
-        assert (own.quantity, speedup.quantity) == (THROUGHPUT, SPEEDUP)
-        assert speedup.measured == pytest.approx(1.0)
+def test_of_repeats_the_fastest_counts_and_the_middle_one_of_their_speedups(m3: Profile) -> None:
+    """Of 2, 1.6 and 0.5 the middle one, and not the fastest over the fastest, which is 0.8."""
+    runs: list[Run] = []
+    for number, (plain_s, round_s) in enumerate(((0.4, 0.4), (0.2, 0.25), (0.1, 0.4))):
+        runs.append(replace(PLAIN, id=f"plain-{number}", round_s=(plain_s,) * 8))
+        own = replace(BLANK, id=f"own-{number}", round_s=(round_s,) * 8, accepted=(1,) * 8)
+        runs.append(own)
+    plain, own, speedup = compare_runs(runs, m3)
+    assert (plain.id, own.id) == ("plain-2", "own-1")
+    assert (own.quantity, speedup.quantity) == (THROUGHPUT, SPEEDUP)
+    assert own.measured == pytest.approx(8.0)
+    assert speedup.measured == pytest.approx(1.6)
 
 
 def test_a_run_in_another_environment_is_no_repeat(m3: Profile) -> None:

@@ -2,6 +2,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from calibrate.decoding.loops import arm
 from calibrate.decoding.lossless import compare_tokens
 from calibrate.decoding.start import Start
 from calibrate.decoding.streams import Arrivals
+from calibrate.host_witness import MOST_WAIT_S, HostWitness
 from calibrate.networks import Network, random_network
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
@@ -282,6 +284,46 @@ class TestSpeculative:
         small.seen.clear()
         decode_speculative(*networks, PROMPT, 12, 3, Pace(clock=clock, warm_up=False))
         assert 2 not in small.seen
+
+
+class TestWitness:
+    """What the record says of the host and of the first round, which is not listed."""
+
+    def test_the_host_is_timed_before_and_after_the_rounds(
+        self, target: Network, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        works_s = iter([0.001, 0.002])
+        monkeypatch.setattr(decode_module, "host_work_s", lambda: next(works_s))
+        assert decode_plain(target, PROMPT, 4).host_work_s == (0.001, 0.002)
+
+    def test_the_rounds_wait_for_a_quiet_host(self, target: Network) -> None:
+        clock = Clock()
+        slow_until = 0.0
+
+        def sleep(seconds: float) -> None:
+            clock.now += seconds
+
+        host = HostWitness(lambda: 2.0 if clock.now < slow_until else 1.0, clock, sleep)
+        slow_until = clock.now + 3.0
+        decode_plain(target, PROMPT, 4, Pace(host=host))
+        assert 103.0 <= clock.now < 103.1
+        slow_until = math.inf
+        begun = clock.now
+        decode_plain(target, PROMPT, 4, Pace(host=host))
+        assert clock.now - begun == pytest.approx(MOST_WAIT_S, abs=0.1)
+
+    @pytest.mark.parametrize("draft_length", [1, 3])
+    def test_the_first_round_of_a_draft_that_is_right_has_all_its_tokens(
+        self, target: Network, draft_length: int
+    ) -> None:
+        run = decode_speculative(target, target, PROMPT, 20, draft_length)
+        assert run.first_tokens == draft_length + 1
+        assert decode_plain(target, PROMPT, 5).first_tokens == 1
+
+    def test_the_first_round_of_a_stranger_has_the_targets_own_token(
+        self, target: Network, stranger: Network
+    ) -> None:
+        assert decode_speculative(target, stranger, PROMPT, 12, 3).first_tokens == 1
 
 
 class TestCompareTokens:

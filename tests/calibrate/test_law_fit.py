@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from calibrate.fit.law_fit import fit_law, residuals_log
+from calibrate.fit.laws import attention_floors_s, attention_shape, fit_attention
 from calibrate.fit.observations import Observations
+from calibrate.samples import Sample
+from model.cost.cache_cost import scores_product
+from model.machine.kernels.attention import VectorAttention
+from model.machine.profile import ALIGNED, TWO_PASS, UNFUSED
 from model.machine.row_law import Product, Regime, RowLaw
+from model.network.mixer import Attention
 
 ROWS = (*range(1, 21), 24, 32, 48, 64)
 SHAPES = ((4096, 4096), (2048, 2048))
@@ -140,3 +147,78 @@ def test_a_kernel_that_no_first_row_was_timed_of_serves_the_first_rows_too() -> 
     late = seen.ordered().part(int(np.searchsorted(seen.ordered().rows, 4)), len(seen.rows))
     law = fit_law(late, {1: None, 4: None})
     assert [each.first_row for each in law.regimes] == [1]
+
+
+VECTOR = VectorAttention(most_rows=3, head_dims=(64,), fused_beyond=False, one_pass_to_context=1024)
+
+
+def attention(**changes: int) -> Sample:
+    """A probe of attention with five rows, which that kernel does not take."""
+    settings = {"query_heads": 8, "kv_heads": 2, "head_dim": 64, "context": 128, "rows": 5}
+    return Sample(
+        probe="attention",
+        settings=tuple((settings | changes).items()),
+        seconds=1e-5,
+        spread=0.0,
+        repeats=5,
+        at=0.0,
+        doubling=2.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "shape"),
+    [
+        ({"contexts": 1}, ALIGNED),
+        ({"contexts": 8}, UNFUSED),
+        ({"contexts": 1, "context": 4096}, ALIGNED),
+        ({}, UNFUSED),  # older samples
+        ({"rows": 3}, ""),
+        ({"rows": 3, "context": 4096}, TWO_PASS),
+        ({"rows": 1, "sequences": 4, "contexts": 8}, UNFUSED),
+        ({"rows": 1, "head_dim": 80, "contexts": 8}, UNFUSED),
+    ],
+)
+def test_scores_over_one_aligned_number_of_keys_are_told_from_those_over_several(
+    changes: dict[str, int], shape: str
+) -> None:
+    assert attention_shape(attention(**changes), VECTOR) == shape
+
+
+def test_without_scores_in_memory_one_law_prices_all_attention() -> None:
+    assert attention_shape(attention(context=4096), None) == ""
+
+
+def test_what_is_left_to_scores_has_one_floor_for_both_alignments() -> None:
+    """And what has a kernel that of one pass, however short two passes are; none below a kernel."""
+    seconds = {"": 4e-6, TWO_PASS: 3e-6, UNFUSED: 9e-6, ALIGNED: 7e-6}
+    groups = {shape: [replace(attention(), seconds=each)] for shape, each in seconds.items()}
+    floors = attention_floors_s(groups, 2e-6)
+    assert floors == {"": 4e-6, TWO_PASS: 4e-6, UNFUSED: 7e-6, ALIGNED: 7e-6}
+    assert set(attention_floors_s(groups, 8e-6).values()) == {8e-6}
+    assert set(attention_floors_s({}, 2e-6).values()) == {2e-6}
+
+
+def test_both_laws_of_scores_are_fitted_where_both_were_timed() -> None:
+    """Planted by the score and the row: aligned ones are three times as fast."""
+    samples = [
+        replace(
+            attention(rows=rows, context=context, contexts=contexts),
+            seconds=1e-6 + slowness * 8 * context * rows * 1e-10,
+        )
+        for contexts, slowness in ((1, 1.0), (8, 3.0))
+        for context in (128, 1024, 4096, 16384)
+        for rows in (4, 5, 8, 16, 32)
+    ]
+    found = fit_attention(samples, 1e-7, 0.0, 2, VECTOR)
+    assert found.keys() == {UNFUSED, ALIGNED}
+    product = scores_product(Attention(query_heads=8, kv_heads=2, head_dim=64), 8192, 2, 1)
+    mean, best = (
+        float(
+            law.form.assemble({name: each.value for name, each in law.constants.items()})
+            .time(product, 8)
+            .total_s
+        )
+        for law in (found[UNFUSED], found[ALIGNED])
+    )
+    assert mean / best == pytest.approx(3.0, rel=0.1)

@@ -9,7 +9,8 @@ import pytest
 
 from calibrate import measure as measuring
 from calibrate.environment import read_environment
-from calibrate.measure import measure, run_calibration
+from calibrate.host_witness import FIRST_TRIES, HostWitness
+from calibrate.measure import MOST_VISITS, MOST_WAITED_S, measure, run_calibration
 from calibrate.plan import plan
 from calibrate.probe import Plan, Probe
 from calibrate.progress import Lines, token_bar
@@ -73,12 +74,27 @@ class FakeWorkshop:
         pass
 
 
+def quiet_host() -> HostWitness:
+    return HostWitness(lambda: 1.0)
+
+
 def run(
-    path: Path, workshop: FakeWorkshop, planned: Plan = PLAN, text: io.StringIO | None = None
+    path: Path,
+    workshop: FakeWorkshop,
+    planned: Plan = PLAN,
+    text: io.StringIO | None = None,
+    host: HostWitness | None = None,
 ) -> Session:
     header = replace(HEADER, plan=planned.fingerprint)
-    progress = Lines(io.StringIO() if text is None else text)
-    return measure(planned, header, path, progress, workshop=workshop, clock=workshop.clock)
+    return measure(
+        planned,
+        header,
+        path,
+        Lines(io.StringIO() if text is None else text),
+        workshop=workshop,
+        clock=workshop.clock,
+        host=host or quiet_host(),
+    )
 
 
 def seconds_by_rows(session: Session) -> dict[int, float]:
@@ -117,7 +133,13 @@ def test_an_interruption_says_what_is_kept_and_the_session_keeps_its_beginning(
     later = replace(HEADER, plan=PLAN.fingerprint, began=HEADER.began + 3600)
     workshop = FakeWorkshop()
     session = measure(
-        PLAN, later, path, Lines(io.StringIO()), workshop=workshop, clock=workshop.clock
+        PLAN,
+        later,
+        path,
+        Lines(io.StringIO()),
+        workshop=workshop,
+        clock=workshop.clock,
+        host=quiet_host(),
     )
     assert session.header.began == HEADER.began
 
@@ -163,6 +185,98 @@ def test_a_run_that_is_late_makes_no_second_tries(tmp_path: Path) -> None:
     assert set(repeats[1:]) == {PLAN.pace.repeats}
 
 
+class FakeHost:
+    """Asked before a visit and after: it answers as planted, and then it is quiet for good."""
+
+    def __init__(self, *quiet: bool) -> None:
+        self.asked = -FIRST_TRIES
+        self.paused_s = 0.0
+        self._quiet = quiet
+
+    def work_s(self) -> float:
+        number = self.asked
+        self.asked += 1
+        return 1.0 if number < 0 or number >= len(self._quiet) or self._quiet[number] else 2.0
+
+    def sleep(self, seconds: float) -> None:
+        self.paused_s += seconds
+
+    @property
+    def witness(self) -> HostWitness:
+        return HostWitness(self.work_s, lambda: self.paused_s, self.sleep)
+
+
+class TestDisturbedHost:
+    """Passes, which the host takes part in, are timed while it is at its own speed."""
+
+    ONE = replace(PLAN, probes=(probe("layers", 1),), sweeps=1)
+    EXTRA_S = (0.0, 0.03, 0.03, 0.01, 0.01, 0.02, 0.02)
+    """What each job takes on top, by how often the host was asked so far."""
+
+    def left(self, path: Path, host: FakeHost, planned: Plan = ONE) -> float:
+        """What the visit that is kept took on top in each repetition."""
+        extra_s = dict(enumerate(self.EXTRA_S))
+        workshop = FakeWorkshop(disturbed=lambda _: extra_s.get(host.asked, 0.0))
+        session = run(path, workshop, planned, host=host.witness)
+        [line] = [line for line in session.lines if line.probe != REFERENCE]
+        assert line.visit is not None
+        return line.visit.typical_s - line.visit.units * 1e-3
+
+    @pytest.mark.parametrize(
+        ("quiet", "visits", "kept_s"),
+        [
+            ((True, True), 1, 0.03),
+            ((True, False, True, True), 2, 0.01),
+            ((True, False, True, False, True, True), 3, 0.01),
+            ((True, False) * MOST_VISITS, MOST_VISITS, 0.01),
+        ],
+    )
+    def test_a_disturbed_visit_is_made_again_and_the_fastest_is_kept(
+        self, tmp_path: Path, quiet: tuple[bool, ...], visits: int, kept_s: float
+    ) -> None:
+        host = FakeHost(*quiet)
+        assert self.left(tmp_path / "s.jsonl", host) == pytest.approx(kept_s)
+        assert host.asked == 2 * visits
+        assert host.paused_s == 0.0
+
+    def test_a_visit_waits_until_the_host_is_quiet(self, tmp_path: Path) -> None:
+        host = FakeHost(False, False, True, True)
+        self.left(tmp_path / "s.jsonl", host)
+        assert host.asked == 4
+        assert host.paused_s > 0.0
+
+    def test_a_whole_calibration_waits_for_so_long_and_no_longer(self, tmp_path: Path) -> None:
+        host = FakeHost(*[False] * 100_000)
+        probes = tuple(probe("layers", rows) for rows in (1, 2, 3))
+        session = run(
+            tmp_path / "s.jsonl",
+            FakeWorkshop(),
+            replace(self.ONE, probes=probes),
+            host=host.witness,
+        )
+        visits = [line for line in session.lines if line.probe == "layers" and line.visit]
+        assert len(visits) == 3
+        assert MOST_WAITED_S <= host.paused_s < MOST_WAITED_S + 0.1
+
+    @pytest.mark.parametrize(("name", "asked"), [("attention", 0), ("layers", 2), ("host", 2)])
+    def test_passes_alone_ask_the_host(self, tmp_path: Path, name: str, asked: int) -> None:
+        host = FakeHost()
+        self.left(tmp_path / "s.jsonl", host, replace(self.ONE, probes=(probe(name, 1),)))
+        assert host.asked == asked
+
+    def test_what_is_submitted_ahead_does_not_ask_the_host(self, tmp_path: Path) -> None:
+        class Ahead(FakeWorkshop):
+            def workload(self, probe: Probe) -> Workload:
+                made = FakeWorkload(self.clock, unit_s=probe.unit_s)
+                made.is_ahead = True
+                return made
+
+        host = FakeHost()
+        session = run(tmp_path / "s.jsonl", Ahead(), self.ONE, host=host.witness)
+        assert any(line.visit and line.visit.ahead for line in session.lines)
+        assert host.asked == 0
+
+
 def test_lines_say_how_far_it_is_about_every_ten_seconds() -> None:
     clock, text = FakeClock(), io.StringIO()
     lines = Lines(text, clock)
@@ -186,6 +300,7 @@ def test_the_device_itself_can_be_measured(tmp_path: Path, monkeypatch: pytest.M
         return replace(whole, probes=tuple(firsts.values()), pace=pace)
 
     monkeypatch.setattr(measuring, "plan", tiny)
+    monkeypatch.setattr(measuring, "HostWitness", quiet_host)
     path = tmp_path / "s.jsonl"
     session = run_calibration("full", ("4bit",), path, Lines(io.StringIO()))
     assert session.skipped == ()

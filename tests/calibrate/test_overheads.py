@@ -10,9 +10,11 @@ import pytest
 
 from calibrate.fit.overheads import PRIOR_HOST_S, fit_overheads, typical_residual_log, unknown_names
 from calibrate.fit.pass_timings import pass_timings, probe_cost
+from calibrate.probe_network import MIXTURE, NORMED
 from calibrate.samples import Sample, Settings
 from model.cost.pipeline import awaited_s, pipelined_s
 from model.machine.constant import Origin
+from model.machine.kernels.attention import VectorAttention
 from model.machine.machine import Machine
 from model.machine.overheads import Device, Host, Submission
 from tests.model.machines import flat_law, machine
@@ -71,28 +73,28 @@ def settings(
     )
 
 
-def sample(probe: str, each: Settings, noise: float) -> Sample:
+def sample(probe: str, each: Settings, noise: float, planted: Machine = TRUTH) -> Sample:
     """A probe timed on the planted machine; only a growing context is planned anew."""
     blank = Sample(
         probe=probe, settings=each, seconds=1.0, spread=0.0, repeats=10, at=0.0, doubling=2.0
     )
     mode = blank.text("mode")
-    host = HOST if mode == "growing" else replace(HOST, reshape_s=0.0)
-    cost = probe_cost(blank, replace(TRUTH, host=host))
+    host = planted.host if mode == "growing" else replace(planted.host, reshape_s=0.0)
+    cost = probe_cost(blank, replace(planted, host=host))
     busy_s = max(float(cost.device_s), float(cost.submit_s))
     seconds = {
         "build": float(cost.build_s),
         "submit": busy_s,
         "queued": float(cost.device_s),
         "pipelined": busy_s,
-        "decode": float(pipelined_s(cost, HOST.read_s)),
-        "awaited": float(awaited_s([cost], HOST.sync_s)),
-        "growing": float(awaited_s([cost], HOST.sync_s)),
+        "decode": float(pipelined_s(cost, host.read_s)),
+        "awaited": float(awaited_s([cost], host.sync_s)),
+        "growing": float(awaited_s([cost], host.sync_s)),
     }[mode]
     return replace(blank, seconds=seconds * noise)
 
 
-def samples(scatter: float, seed: int = 17) -> Iterator[Sample]:
+def samples(scatter: float, seed: int = 17, planted: Machine = TRUTH) -> Iterator[Sample]:
     """The probes of a calibration: two widths, two depths, and narrow ones for the host."""
     generator = np.random.default_rng(seed)
 
@@ -103,13 +105,14 @@ def samples(scatter: float, seed: int = 17) -> Iterator[Sample]:
         for hidden, layers in ((2048, 4), (2048, 1), (4096, 2)):
             for rows in (1, 2, 5, 9, 16):
                 for mode in ("pipelined", "awaited"):
-                    yield sample("layers", settings(hidden, layers, rows, mode, form), noise())
+                    each = settings(hidden, layers, rows, mode, form)
+                    yield sample("layers", each, noise(), planted)
         for layers in (4, 24):
             arms = [("submit", rows) for rows in (1, 2, 9)]
             arms += [("build", 1), ("decode", 1), ("awaited", 1), ("growing", 1), ("growing", 2)]
             for mode, rows in arms:
                 narrow = settings(128, layers, rows, mode, form, vocab=128)
-                yield sample("host", narrow, noise())
+                yield sample("host", narrow, noise(), planted)
 
 
 def bare() -> Machine:
@@ -170,6 +173,90 @@ def test_what_no_probe_sees_is_labelled_a_prior() -> None:
     assert constants["reshape_s"].value == pytest.approx(PRIOR_HOST_S["reshape_s"], rel=1e-3)
     for name in ("layer_s", "build_layer_s", "submit_layer_s", "sync_s"):
         assert constants[name].origin is Origin.MEASURED, name
+
+
+COMMITTING = replace(
+    TRUTH,
+    device=replace(DEVICE, head_norm_s=7e-6),
+    host=replace(HOST, build_norm_s=4e-6, submit_norm_s=3e-6, walk_share=0.35),
+    kernels_per_commit=50.0,
+)
+"""A runtime that gathers kernels, walks its graph first and norms queries and keys for a time."""
+
+
+def normed(probe: str, each: Settings) -> Sample:
+    return sample(probe, (("network", NORMED), *each), 1.0, COMMITTING)
+
+
+def of_commits() -> Iterator[Sample]:
+    """Deep passes that are waited for, whose device has more to do than their host, or less."""
+    for rows in (1, 2, 9):
+        for hidden, layers in ((2048, 24), (512, 24)):
+            each = settings(hidden, layers, rows, "awaited", "4bit")
+            yield sample("layers", each, 1.0, COMMITTING)
+
+
+def of_head_norms() -> Iterator[Sample]:
+    for rows in (1, 2, 9):
+        yield normed("layers", settings(2048, 4, rows, "queued", "4bit"))
+    for mode in ("build", "submit"):
+        yield normed("host", settings(128, 4, 1, mode, "4bit", vocab=128))
+
+
+def test_the_walk_and_the_norms_of_heads_come_back_without_noise() -> None:
+    known = replace(bare(), kernels_per_commit=50.0)
+    measured = [*samples(0.0, planted=COMMITTING), *of_commits(), *of_head_norms()]
+    constants, residual_log = fit_overheads(measured, known, known)
+    walk, norm = constants["walk_share"], constants["head_norm_s"]
+    assert walk.value == pytest.approx(0.35, rel=0.05)
+    assert norm.value == pytest.approx(7e-6, rel=0.05)
+    assert (walk.unit, norm.unit) == ("1", "s")
+    assert walk.origin is norm.origin is Origin.MEASURED
+    assert residual_log < 2e-3
+
+
+def test_the_walk_is_asked_for_where_a_deep_pass_of_many_commits_was_waited_for() -> None:
+    gathering = replace(bare(), kernels_per_commit=50.0)
+    deep = list(of_commits())
+    assert "walk_share" in unknown_names(deep, gathering)
+    assert "walk_share" not in unknown_names(deep, bare())
+    shallow = [each for each in samples(0.0) if each.probe == "layers"]
+    assert "walk_share" not in unknown_names(shallow, gathering)
+    others = [
+        sample("layers", settings(2048, 24, 1, "queued", "4bit"), 1.0),
+        sample("host", settings(128, 24, 1, "awaited", "4bit", vocab=128), 1.0),
+    ]
+    assert "walk_share" not in unknown_names(others, gathering)
+
+
+def test_norms_of_heads_are_asked_for_where_layers_with_them_were_timed() -> None:
+    layers, host = (
+        [each for each in of_head_norms() if each.probe == probe] for probe in ("layers", "host")
+    )
+    assert "head_norm_s" in unknown_names(layers, bare())
+    assert "head_norm_s" not in unknown_names(host, bare())
+    assert "submit_norm_s" in unknown_names(host, bare())
+    assert "head_norm_s" not in unknown_names(list(samples(0.0)), bare())
+    mixed = replace(
+        layers[0],
+        settings=(("network", MIXTURE), *layers[0].settings[1:], ("num_experts", 8), ("top_k", 2)),
+    )
+    assert "head_norm_s" not in unknown_names([mixed], bare())
+
+
+def test_a_pass_that_stays_at_its_context_is_priced_by_how_its_scores_are_aligned() -> None:
+    """Eight rows behind 128 tokens; a growing cache meets all alignments."""
+    rule = VectorAttention(most_rows=3, head_dims=(64,), fused_beyond=False)
+    mean, best = flat_law(bandwidth=1e8), flat_law(bandwidth=1e9)
+    own = replace(TRUTH, vector_attention=rule, unfused_attention=mean, aligned_attention=best)
+    kv_s = {
+        (mode, rows): float(probe_cost(sample("host", each, 1.0), own).kv_s)
+        for mode in ("queued", "awaited", "growing")
+        for rows in (7, 8)
+        for each in (settings(128, 4, rows, mode, "4bit"),)
+    }
+    assert kv_s["queued", 8] == kv_s["awaited", 8] == pytest.approx(kv_s["growing", 8] / 10)
+    assert kv_s["queued", 7] == kv_s["growing", 7]
 
 
 def test_one_disturbed_probe_does_not_rule() -> None:

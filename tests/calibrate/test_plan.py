@@ -6,13 +6,16 @@ from itertools import groupby, product
 import pytest
 
 from calibrate.environment import Environment
+from calibrate.fit.overheads import DEEP_LAYERS
 from calibrate.grid import MODES
 from calibrate.pass_questions import SEVERAL_ROWS
 from calibrate.plan import EXPECTED_S, MEMORY_SHARE, checked, plan
 from calibrate.probe import Plan, Probe
+from calibrate.probe_network import NORMED
 from calibrate.samples import REFERENCE
 from calibrate.session import Speed
 from model.errors import InputError
+from model.machine.kernels.attention import ALIGNED_KEYS
 from model.machine.row_law import Shape, shape_of
 from model.network.weight_format import weight_format
 from tests.calibrate.test_session import MACHINE
@@ -26,6 +29,11 @@ H200 = (
     replace(MACHINE, device="cuda", memory_bytes=150 * 10**9, recommended_working_set_bytes=None),
     Speed(row_weights_per_s=1.4e12, bytes_per_s=2.5e12, kernel_s=1e-5),
 )
+H200_OWN = (
+    replace(H200[0], mlx_variables=(("MLX_CUDA_USE_CUDNN_SDPA", "0"),)),
+    H200[1],
+)
+"""Without the library's attention: four rows and more leave scores in memory."""
 PROCESSOR = (
     replace(MACHINE, device="cpu", recommended_working_set_bytes=None),
     Speed(row_weights_per_s=1e9, bytes_per_s=4e9, kernel_s=4e-6),
@@ -35,6 +43,7 @@ DEVICES = {
     "m3": M3,
     "m1-8gb": M1_8GB,
     "h200": H200,
+    "h200-own": H200_OWN,
     "processor": PROCESSOR,
     "slow": SLOW_PROCESSOR,
 }
@@ -120,6 +129,11 @@ class TestEveryPlan:
         beside = {each.text("mode") for each in hosts if each.material == material}
         assert beside >= {"build", "submit", "awaited"}
 
+    def test_rows_of_a_pass_and_its_past_are_keys_that_lie_best(self, planned: Plan) -> None:
+        for each in of_kind(planned, "layers"):
+            rows, past = each.number("rows"), each.number("context")
+            assert (past + rows * (rows > 1)) % ALIGNED_KEYS == 0
+
     def test_neighbours_share_what_they_are_made_of(self, planned: Plan) -> None:
         materials = [name for name, _ in groupby(planned.probes, key=lambda p: p.material) if name]
         assert len(materials) == len(set(materials))
@@ -142,6 +156,39 @@ class TestEveryPlan:
 def test_an_accelerator_gets_every_row_of_a_full_plan() -> None:
     rows = {probe.number("rows") for probe in of_kind(plan(M3[0], "full", (), M3[1]), "linear")}
     assert rows == {*range(1, 21), 24, 32, 48, 64}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_scores_in_memory_are_timed_over_all_alignments_and_over_the_best(mode: str) -> None:
+    """A batch grows with every pass, and three rows or fewer have a kernel."""
+    asked: dict[tuple[int, int], set[int]] = {}
+    for each in of_kind(plan(H200_OWN[0], mode, (), H200_OWN[1]), "attention"):
+        place = each.number("sequences", 1), each.number("rows")
+        asked.setdefault(place, set()).add(each.number("contexts", 0))
+        assert each.number("context") % ALIGNED_KEYS == 0
+    assert {rows for _, rows in asked} >= {1, 4}
+    for (sequences, rows), contexts in asked.items():
+        alone = {0} if rows <= 3 else {1, ALIGNED_KEYS}
+        assert contexts == (alone if sequences == 1 else {ALIGNED_KEYS})
+
+
+def test_with_a_library_scores_are_in_memory_for_a_batch_alone() -> None:
+    for each in of_kind(plan(H200[0], "full", (), H200[1]), "attention"):
+        turned = ALIGNED_KEYS if each.number("sequences", 1) > 1 else 0
+        assert each.number("contexts", 0) == turned
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_deep_passes_are_waited_for_and_norms_of_heads_timed_where_there_is_time(name: str) -> None:
+    environment, speed = DEVICES[name]
+    for mode in MODES:
+        layers = of_kind(plan(environment, mode, (), speed), "layers")
+        deep = [each for each in layers if each.number("layers") >= DEEP_LAYERS]
+        heads = [each for each in layers if dict(each.settings).get("network") == NORMED]
+        told = mode == "full" and environment.device != "cpu"
+        assert bool(deep) == bool(heads) == told
+        assert {each.text("mode") for each in deep} <= {"awaited"}
+        assert {each.text("mode") for each in heads} <= {"queued"}
 
 
 def test_a_slower_device_gets_smaller_matrices() -> None:

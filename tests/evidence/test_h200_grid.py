@@ -1,15 +1,14 @@
 """The shipped H200 profiles against runs that no fit of theirs has seen.
 
-Measured 2026-11-29 and 30 with MLX 0.32.4 and mlx-lm 0.32.2 on four machines with one NVIDIA H200
+Measured 2026-11-29 and 30 with MLX 0.32.4 and mlx-lm 0.32.2 on five machines with one NVIDIA H200
 each (`calibrate/data/runs/NOTES.md`): one that was calibrated with cuDNN's attention and one that
-was without, and two others of the kind, with other hosts. Thresholds are what was reached, rounded
-up, and above what one would like: makes of the same decode differ as the tests below say, for
-others used these hosts.
+was without, and three others of the kind, with other hosts. Thresholds are what was reached,
+rounded up: makes of the same decode differ as the tests below say, for others used these hosts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,35 +17,40 @@ import pytest
 
 from calibrate.commands.validation_output import percent
 from calibrate.comparison import Group, compare_runs, summarise
-from calibrate.repeats import fastest, key_of
+from calibrate.host_witness import is_disturbed
+from calibrate.repeats import fastest, fastest_host_s, key_of
 from calibrate.run_file import read_runs
 from calibrate.run_record import Run
 from model.machine.profile_store import named_profile
 
 README = Path(__file__).parents[2] / "README.md"
-NO_CUDNN, OWN, OTHER, THIRD = (
+QUIET, NO_CUDNN, OWN, OTHER, THIRD = (
+    "h200-2026-11-30-quiet-grid.jsonl",
     "h200-2026-11-30-no-cudnn-grid.jsonl",
     "h200-2026-11-30-repeated-grid.jsonl",
     "h200-2026-11-30-grid.jsonl",
     "h200-mlx-0.32.4.jsonl",
 )
 WITH_CUDNN = "h200-2026-11-30-with-cudnn.jsonl"
-NEAR_RUNS = 40
-PROFILES = {NO_CUDNN: "h200-mlx-0.32.4-no-cudnn"} | dict.fromkeys(
+PROFILES = dict.fromkeys((QUIET, NO_CUDNN), "h200-mlx-0.32.4-no-cudnn") | dict.fromkeys(
     (OWN, OTHER, THIRD), "h200-mlx-0.32.4"
 )
+TARGETS = {"tokens_per_s, plain": (0.05, None), "speedup": (0.08, 0.2)}
+"""Median and p90 that the machine which was calibrated was to be met with, without its runs."""
 MEDIANS = {
-    (NO_CUDNN, "tokens_per_s"): (182, 0, 0.11),
-    (NO_CUDNN, "tokens_per_s, plain"): (19, 0, 0.034),
-    (NO_CUDNN, "tokens_per_s, batch"): (26, 0, 0.085),
-    (NO_CUDNN, "tokens_per_s, canvas"): (24, 0, 0.092),
-    (NO_CUDNN, "tokens_per_s, diffusion, forced"): (18, 0, 0.32),
-    (NO_CUDNN, "tokens_per_s, layer-skip, forced"): (25, 0, 0.101),
-    (NO_CUDNN, "tokens_per_s, prompt-lookup, forced"): (12, 0, 0.12),
-    (NO_CUDNN, "tokens_per_s, speculative, forced"): (54, 0, 0.11),
-    (NO_CUDNN, "tokens_per_s, speculative, own draft, forced"): (4, 0, 0.22),
-    (NO_CUDNN, "speedup"): (145, 0, 0.088),
-    (NO_CUDNN, "speedup, llama-3.1-8b"): (85, 0, 0.06),
+    (QUIET, "tokens_per_s"): (182, 0, 0.103),
+    (QUIET, "tokens_per_s, plain"): (19, 0, 0.041),
+    (QUIET, "tokens_per_s, batch"): (26, 0, 0.082),
+    (QUIET, "tokens_per_s, canvas"): (24, 0, 0.113),
+    (QUIET, "tokens_per_s, diffusion, forced"): (18, 0, 0.125),
+    (QUIET, "tokens_per_s, layer-skip, forced"): (25, 0, 0.093),
+    (QUIET, "tokens_per_s, prompt-lookup, forced"): (12, 0, 0.123),
+    (QUIET, "tokens_per_s, speculative, forced"): (54, 0, 0.091),
+    (QUIET, "tokens_per_s, speculative, own draft, forced"): (4, 0, 0.235),
+    (QUIET, "speedup"): (145, 0, 0.077),
+    (QUIET, "speedup, llama-3.1-8b"): (85, 0, 0.049),
+    (NO_CUDNN, "tokens_per_s"): (182, 0, 0.104),
+    (NO_CUDNN, "speedup"): (145, 0, 0.068),
     (OWN, "tokens_per_s"): (164, 0, 0.09),
     (OWN, "tokens_per_s, plain"): (19, 0, 0.09),
     (OWN, "tokens_per_s, batch"): (26, 0, 0.125),
@@ -54,31 +58,35 @@ MEDIANS = {
     (OWN, "tokens_per_s, layer-skip, forced"): (25, 0, 0.09),
     (OWN, "tokens_per_s, prompt-lookup, forced"): (12, 0, 0.115),
     (OWN, "tokens_per_s, speculative, forced"): (54, 0, 0.08),
-    (OWN, "speedup"): (145, 0, 0.122),
+    (OWN, "speedup"): (145, 0, 0.118),
     (OTHER, "tokens_per_s"): (288, 48, 0.105),
-    (OTHER, "speedup"): (217, 0, 0.143),
+    (OTHER, "speedup"): (217, 0, 0.158),
     (THIRD, "tokens_per_s"): (60, 0, 0.21),
 }
 """Comparisons of each group, those refused for known plans, and the median error reached."""
 SIGNS = {
-    (NO_CUDNN, "speedup"): 0.95,
+    (QUIET, "speedup"): 0.99,
+    (NO_CUDNN, "speedup"): 0.98,
     (OWN, "speedup"): 1.0,
     (OTHER, "speedup"): 0.99,
     (THIRD, "speedup"): 1.0,
 }
 ROWS = {
-    (NO_CUDNN, "tokens_per_s"): "without cuDNN's attention, the machine that was calibrated",
-    (NO_CUDNN, "tokens_per_s, plain"): "of these: plain",
-    (NO_CUDNN, "tokens_per_s, batch"): "of these: batches of 4 and 16",
-    (NO_CUDNN, "tokens_per_s, canvas"): "of these: canvas passes of diffusion",
-    (NO_CUDNN, "tokens_per_s, diffusion, forced"): "of these: LLaDA2-mini by mlx-vlm",
-    (NO_CUDNN, "tokens_per_s, layer-skip, forced"): "of these: layer skipping",
-    (NO_CUDNN, "tokens_per_s, prompt-lookup, forced"): "of these: prompt lookup",
-    (NO_CUDNN, "tokens_per_s, speculative, forced"): "of these: speculative",
-    (NO_CUDNN, "tokens_per_s, speculative, own draft, forced"): (
+    (QUIET, "tokens_per_s"): "without cuDNN's attention, the machine that was calibrated",
+    (QUIET, "tokens_per_s, plain"): "of these: plain",
+    (QUIET, "tokens_per_s, batch"): "of these: batches of 4 and 16",
+    (QUIET, "tokens_per_s, canvas"): "of these: canvas passes of diffusion",
+    (QUIET, "tokens_per_s, diffusion, forced"): "of these: LLaDA2-mini by mlx-vlm",
+    (QUIET, "tokens_per_s, layer-skip, forced"): "of these: layer skipping",
+    (QUIET, "tokens_per_s, prompt-lookup, forced"): "of these: prompt lookup",
+    (QUIET, "tokens_per_s, speculative, forced"): "of these: speculative",
+    (QUIET, "tokens_per_s, speculative, own draft, forced"): (
         "of these: speculative with itself as draft"
     ),
-    (NO_CUDNN, "speedup"): "speedup, without cuDNN",
+    (QUIET, "speedup"): "speedup, without cuDNN",
+    (NO_CUDNN, "tokens_per_s"): "without cuDNN, another H200",
+    (NO_CUDNN, "tokens_per_s, plain"): "of these: plain, there",
+    (NO_CUDNN, "speedup"): "speedup there, without cuDNN",
     (OWN, "tokens_per_s"): "with cuDNN's attention, the machine that was calibrated",
     (OWN, "tokens_per_s, plain"): "of these: plain, with cuDNN",
     (OWN, "speedup"): "speedup, with cuDNN",
@@ -142,59 +150,50 @@ def test_every_decode_was_made_twice_and_met_no_plan_of_another() -> None:
     assert len(apart) == len(runs) == 370
 
 
-def test_makes_of_one_decode_differ_as_the_readme_says() -> None:
+def slowest_over_fastest(runs: Iterable[Run]) -> list[float]:
+    """By how much makes of one decode differ, of those that were made more than once."""
     makes: dict[object, list[float]] = {}
-    for run in runs_of(NO_CUDNN):
+    for run in runs:
         makes.setdefault(key_of(run), []).append(run.typical_round_s)
-    ratios = [max(each) / min(each) - 1.0 for each in makes.values()]
-    assert len(ratios) == 182
-    assert all(len(each) > 1 for each in makes.values())
-    said = f"by {np.median(ratios):.0%} in the median and by {np.quantile(ratios, 0.9):.0%}"
-    assert said.replace("%", " %") in README.read_text(encoding="utf-8").replace("\n", " ")
+    return [max(each) / min(each) - 1.0 for each in makes.values() if len(each) > 1]
 
 
-def plain_pace(runs: Sequence[Run], index: int) -> float | None:
-    """How slow the plain runs of the same network just before and after a run were.
-
-    The slower of the two over the fastest make of that decode; None where none is near.
-    """
-    place = network_of(runs[index])
-    times = {
-        other: run.typical_round_s
-        for other, run in enumerate(runs)
-        if run.strategy == "plain" and network_of(run) == place
-    }
-    near = {other for other in times if abs(other - index) < NEAR_RUNS}
-    before, after = ({o for o in near if (o < index) is is_before} for is_before in (True, False))
-    chosen = [times[pick(each)] for pick, each in ((max, before), (min, after)) if each]
-    return max(chosen) / min(times.values()) if chosen else None
+def test_makes_of_one_decode_differ_as_the_readme_says() -> None:
+    """The host's own witness tells which were disturbed, and not what was measured."""
+    runs = runs_of(QUIET)
+    fastest_s = fastest_host_s(runs)
+    quiet = [run for run in runs if not is_disturbed(run.host_work_s, fastest_s)]
+    assert (len(runs), len(fastest(runs))) == (654, 182)
+    readme = " ".join(README.read_text(encoding="utf-8").split())
+    assert f"beside {len(runs) - len(quiet)} of the {len(runs)} runs" in readme
+    for made in (runs, quiet):
+        ratios = slowest_over_fastest(made)
+        said = f"by {np.median(ratios):.0%} in the median and by {np.quantile(ratios, 0.9):.0%}"
+        assert said.replace("%", " %") in readme
 
 
-def network_of(run: Run) -> tuple[str, str, int]:
-    return run.target, run.target_format, run.context_tokens
-
-
-def test_runs_beside_quick_plain_ones_are_met_best_as_the_readme_says() -> None:
-    """How quick the host was is told by other runs than those that are compared."""
-    runs = runs_of(NO_CUDNN)
-    places = {run.id: index for index, run in enumerate(runs)}
-    errors: dict[bool, list[float]] = {True: [], False: []}
-    for each in compare_runs(runs, named_profile(PROFILES[NO_CUDNN])):
-        pace = plain_pace(runs, places[each.id])
-        if each.quantity == "speedup" and each.error is not None and pace is not None:
-            errors[pace < 1.12].append(abs(each.error))
-    assert {quick: len(found) for quick, found in errors.items()} == {True: 70, False: 75}
-    quick, slow = (f"{100 * float(np.median(found)):.1f} %" for found in errors.values())
-    said = f"speedups are {quick} off in the median, beside slower ones {slow}"
-    assert said in " ".join(README.read_text(encoding="utf-8").split())
+@pytest.mark.parametrize("name", TARGETS)
+def test_targets_are_met_on_the_machine_that_was_calibrated(
+    groups: dict[tuple[str, str], Group], name: str
+) -> None:
+    median, p90 = TARGETS[name]
+    found = groups[QUIET, name]
+    assert found.median_error is not None
+    assert found.p90_error is not None
+    assert found.median_error <= median
+    assert p90 is None or found.p90_error <= p90
 
 
 def test_the_readme_says_how_often_the_intervals_hold(
     groups: dict[tuple[str, str], Group],
 ) -> None:
     shares = [groups[name, "tokens_per_s"].coverage_90 for name in PROFILES]
-    none, own, other, third = (f"{share or 0.0:.0%}".replace("%", " %") for share in shares)
-    said = f"hold {none} of the speeds without cuDNN and {own}, {other} and {third} with it"
+    quiet, none, *others = (f"{share or 0.0:.0%}".replace("%", " %") for share in shares)
+    own, other, third = others
+    said = (
+        f"hold {quiet} and {none} of the speeds without cuDNN on two machines, "
+        f"and {own}, {other} and {third} with it on three"
+    )
     assert said in " ".join(README.read_text(encoding="utf-8").split())
 
 

@@ -16,7 +16,7 @@ from model.machine.row_law import Product, Shape
 README = Path(__file__).parents[2] / "README.md"
 
 
-WITH_CUDNN, NO_CUDNN = "h200-mlx-0.32.4", "h200-mlx-0.32.4-no-cudnn"
+PROFILES = WITH_CUDNN, NO_CUDNN = "h200-mlx-0.32.4", "h200-mlx-0.32.4-no-cudnn"
 
 
 @pytest.fixture(scope="module")
@@ -48,23 +48,33 @@ def test_the_readme_prices_a_matrix_as_the_profile_does(
 
 
 def test_a_sixteenth_sequence_costs_less_than_reading_the_weights_again() -> None:
-    """Two machines say the same of it, though one attends by cuDNN and the other does not."""
-    shares = [float(named_profile(each).machine.apart_reread) for each in (WITH_CUDNN, NO_CUDNN)]
-    assert all(0.6 < share < 0.7 for share in shares)
+    """How much less is told by one machine; by the other it is nothing, give or take a quarter."""
+    told, untold = (named_profile(each).constants["apart_reread"] for each in PROFILES)
+    assert 0.6 < told.value < 0.7
+    assert told.value > 3 * told.stderr
+    assert untold.value < untold.stderr
+
+
+def test_a_pass_is_walked_before_it_is_submitted() -> None:
+    """Only passes of many layers tell; those of few are one commit."""
+    walked = named_profile(NO_CUDNN).constants["walk_share"]
+    assert 0.1 < walked.value < 0.3
+    assert "walk_share" not in named_profile(WITH_CUDNN).constants
 
 
 @pytest.mark.parametrize(
     ("name", "mode", "count", "median", "p90"),
     [
         (WITH_CUDNN, "queued", 84, 0.04, 0.13),
-        (NO_CUDNN, "queued", 84, 0.03, 0.12),
-        (NO_CUDNN, "submit", 23, 0.02, 0.06),
+        (NO_CUDNN, "queued", 100, 0.03, 0.09),
+        (NO_CUDNN, "submit", 23, 0.03, 0.1),
+        (NO_CUDNN, "awaited", 24, 0.04, 0.13),
     ],
 )
 def test_samples_are_met_by_what_was_fitted_to_them(
     name: str, mode: str, count: int, median: float, p90: float
 ) -> None:
-    """Layers with the host out of the way, and the host with next to nothing for the device."""
+    """Layers without the host, the host with next to nothing for the device, and both."""
     profile = named_profile(name)
     samples = [stored_sample(each, "a sample") for each in profile.samples]
     chosen = [each for each in samples if dict(each.settings).get("mode") == mode]
@@ -74,17 +84,22 @@ def test_samples_are_met_by_what_was_fitted_to_them(
     assert np.quantile(errors, 0.9) < p90
 
 
-def test_attention_without_one_kernel_is_met_where_there_is_much_to_attend_to() -> None:
+@pytest.mark.parametrize(
+    ("contexts", "count", "median", "p90"), [(8, 84, 0.085, 0.2), (1, 60, 0.175, 0.37)]
+)
+def test_attention_without_one_kernel_is_met_where_there_is_much_to_attend_to(
+    contexts: int, count: int, median: float, p90: float
+) -> None:
     profile = named_profile(NO_CUDNN)
     samples = [stored_sample(each, "a sample") for each in profile.samples]
     errors = [
         abs(each.error)
         for each in residuals(profile, samples)
-        if "contexts=8" in each.settings and "context=128 " not in each.settings
+        if f"contexts={contexts}" in each.settings.split() and "context=128 " not in each.settings
     ]
-    assert len(errors) == 84
-    assert np.median(errors) < 0.08
-    assert np.quantile(errors, 0.9) < 0.2
+    assert len(errors) == count
+    assert np.median(errors) < median
+    assert np.quantile(errors, 0.9) < p90
 
 
 @pytest.mark.parametrize("name", [WITH_CUDNN, NO_CUDNN])

@@ -28,6 +28,9 @@ from model.network.config.qwen import qwen2
 from model.network.layer import Layer
 from model.network.matrix import Matrix, Siblings
 
+LLADA2_ROUTER_KERNELS = 35
+"""mlx-vlm limits the choice to some groups of experts, sorts three times, and fuses none of it
+(mlx-vlm 0.7.10, `llada2_moe/language.py`; counted in the graph that it builds)."""
 MODEL_TYPES = frozenset({"Dream", "diffusion_gemma", "llada", "llada2_moe"})
 """The model types that denoise blocks instead of decoding token by token."""
 
@@ -133,7 +136,7 @@ def llada2_moe(fields: Fields) -> Network:
     sparse = replace(
         dense,
         mlp_siblings=shared_experts(hidden, shared) if shared else (),
-        experts=bare_router(experts, corrected=True),
+        experts=replace(bare_router(experts, corrected=True), router_kernels=LLADA2_ROUTER_KERNELS),
     )
     return Network(
         fields=fields,

@@ -197,6 +197,64 @@ class TestRepeatsThatAgree:
         assert "time is up: 1 runs are left" in log.getvalue()
 
 
+def beside(work_s: float, *milliseconds: float) -> list[Run]:
+    """Makes before and after which the host's own work took so long."""
+    return [replace(run, host_work_s=(work_s, work_s)) for run in lasting(*milliseconds)]
+
+
+QUIET = made(PLANNED[2], host_work_s=(1e-3, 1.2e-3))
+"""Another run, which tells how fast the host can be."""
+
+
+class TestSlowHost:
+    """Makes beside a host at less than two thirds of its speed do not count as agreeing."""
+
+    @pytest.mark.parametrize(("work_s", "left"), [(1e-3, 0), (1.4e-3, 0), (1.6e-3, 2), (5e-3, 2)])
+    def test_makes_beside_it_do_not_agree(self, work_s: float, left: int) -> None:
+        todo = agenda([QUIET, *beside(work_s, 100, 100)], FOUR)
+        assert todo.left == list(FOUR[4 - left :])
+        assert todo.needless == 2 - left
+
+    def test_one_slow_side_is_enough(self) -> None:
+        before, after = (
+            replace(lasting(100)[0], host_work_s=s) for s in ((2e-3, 1e-3), (1e-3, 2e-3))
+        )
+        assert agenda([QUIET, before, after], FOUR).left == list(FOUR[2:])
+
+    def test_a_quiet_make_agrees_with_quiet_ones_alone(self) -> None:
+        slow, quiet = beside(2e-3, 100, 100), beside(1e-3, 100)
+        assert agenda([*slow, *quiet], FOUR).left == [FOUR[3]]
+        assert agenda([*beside(2e-3, 100), *quiet * 2], FOUR).needless == 1
+
+    def test_a_host_that_is_always_slow_is_as_fast_as_it_can_be(self) -> None:
+        assert agenda(beside(5e-3, 100, 100), FOUR).left == []
+
+    def test_makes_whose_host_was_not_timed_count(self) -> None:
+        assert agenda([QUIET, *lasting(100, 100)], FOUR).left == []
+
+    def test_the_host_of_another_machine_is_no_yardstick(self) -> None:
+        elsewhere = replace(QUIET, environment=ELSEWHERE.environment)
+        assert agenda([elsewhere, *beside(2e-3, 100, 100)], FOUR).left == []
+
+    def test_a_faster_host_later_on_unmakes_an_agreement(self) -> None:
+        todo = agenda((), FOUR)
+        for run in beside(2e-3, 100, 100):
+            todo.add(run)
+        assert todo.leave_out(FOUR[2]) == 0.0
+        todo.add(QUIET)
+        assert todo.leave_out(FOUR[2]) is None
+
+    def test_the_report_says_how_many_there_are(self) -> None:
+        slow = "{} of these were made beside a host slower than it can be\n"
+        for runs, number in (
+            ([QUIET, *beside(2e-3, 100, 100)], 2),
+            ([QUIET, *beside(2e-3, 100), *beside(1e-3, 100), *lasting(100)], 1),
+        ):
+            assert slow.format(number) in report(runs, PLANNED, 0, 0, Path("runs.jsonl"))
+        undisturbed = [QUIET, *beside(1.4e-3, 100, 100), *lasting(100)]
+        assert "slower" not in report(undisturbed, PLANNED, 0, 0, Path("runs.jsonl"))
+
+
 class TestConduct:
     log: StringIO
 

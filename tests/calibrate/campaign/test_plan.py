@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ acceptances = [0.5]
 strategy = "canvas"
 canvases = [8]
 """
+TWICE = SMALL.replace("seed = 3", "passes = 2")
 
 
 def written(folder: Path, text: str) -> str:
@@ -64,6 +65,20 @@ class TestPlannedRuns:
         runs = planned_runs(read_plan(written(tmp_path, text)))
         assert [run.made_before for run in runs[:13]] == [0] * 4 + [1] * 4 + [2] * 4 + [0]
         assert {run.agreement for run in runs} == {0.05}
+
+    def test_each_pass_goes_through_all_stages_and_closes_no_network(self, tmp_path: Path) -> None:
+        runs = planned_runs(read_plan(written(tmp_path, TWICE)))
+        first, second = runs[:32], runs[32:]
+        assert len(first) == len(second) == 2 * 4 * 2 * 2
+        assert [run.made_before for run in first[:8]] == [0] * 4 + [1] * 4
+        assert [run.made_before for run in second[:8]] == [2] * 4 + [3] * 4
+        assert [replace(run, made_before=run.made_before + 2) for run in first] == [*second]
+
+    def test_passes_let_makes_agree_without_repeats(self, tmp_path: Path) -> None:
+        text = SMALL.replace("seed = 3", "passes = 3")
+        text = text.replace("repeats = 2", "agreement = 0.05")
+        runs = planned_runs(read_plan(written(tmp_path, text)))
+        assert [run.made_before for run in runs] == [0] * 16 + [1] * 16 + [2] * 16
 
     def test_the_target_as_its_own_draft_is_recorded_by_its_name(self, tmp_path: Path) -> None:
         run = planned_runs(read_plan(written(tmp_path, SMALL)))[1]
@@ -149,6 +164,13 @@ def test_shipped_plans_can_be_run(name: str) -> None:
         (SMALL.replace("= 2", "= 4\nagreement = 5"), "stage 1: agreement: is out of range; give 0"),
         (SMALL.replace("= 2", "= 4\nagreement = -0.1"), "stage 1: agreement: is out of range"),
         (SMALL.replace("= 2", "= 4\nagreement = nan"), "agreement: is nan; give a finite number"),
+        (TWICE.replace("passes = 2", "passes = 0"), "passes: are out of range; give 1 to 100"),
+        (TWICE.replace("passes = 2", "passes = 101"), "passes: are out of range; give 1 to 100"),
+        (TWICE.replace("passes = 2", "passes = 1.5"), "passes: is 1.5; give a whole number"),
+        (
+            TWICE.replace("repeats = 2", "agreement = 0.05"),
+            "is made 2 times; plan 3 repeats or pas",
+        ),
         (SMALL.replace("repeats = 2", "tokens = 1"), "stage 1: tokens: is out of range"),
         (SMALL.replace("repeats = 2", 'weights = "some"'), "weights 'some': is unknown"),
         (SMALL.replace("[16, 64]", "[]"), "stage 1: contexts: are none"),

@@ -16,8 +16,10 @@ from model.errors import InputError
 from model.machine.kernels.attention import VectorAttention
 from model.machine.overheads import Device, Submission
 from model.machine.row_law import Shape
+from model.network.architecture import Architecture
 from model.network.checkpoint import Checkpoint
 from model.network.config import read_config
+from model.network.layer import ROUTER_KERNELS
 from model.network.target import load_target
 from model.network.weight_format import weight_format
 from tests.model.machines import NO_DEVICE, NO_HOST, flat_law, machine, small
@@ -51,6 +53,17 @@ def mixture(top_k: int) -> Checkpoint:
         architecture=read_config(config, name="mixture", source="test"),
         weight_format=weight_format("bf16"),
     )
+
+
+def usually_routed(architecture: Architecture) -> Architecture:
+    """The same whose routers choose as most do."""
+    layers = tuple(
+        layer
+        if layer.experts is None
+        else replace(layer, experts=replace(layer.experts, router_kernels=ROUTER_KERNELS))
+        for layer in architecture.layers
+    )
+    return replace(architecture, layers=layers)
 
 
 def test_one_row_reads_every_weight_once() -> None:
@@ -229,6 +242,17 @@ def test_a_deep_network_is_committed_in_many_parts_and_a_shallow_one_in_one() ->
     assert forward_pass(deep, at_once, rows=1, context=128).commit_share == 0.0
 
 
+def test_a_walk_takes_its_share_of_what_is_submitted_behind_the_first_commit() -> None:
+    walking = machine(flat_law(bandwidth=1e11), host=replace(NO_HOST, walk_share=0.25))
+    here = replace(walking, kernels_per_commit=100.0)
+    deep = forward_pass(load_target("llama-3.1-8b", "4bit"), here, rows=1, context=128)
+    share = float(deep.commit_share)
+    assert 0.0 < share < 0.5
+    assert float(deep.begin_share) == pytest.approx(share + (1.0 - share) * 0.25)
+    assert float(forward_pass(small(), here, rows=1, context=128).begin_share) == 1.0
+    assert forward_pass(small(), walking, rows=1, context=128).begin_share == 0.0
+
+
 def test_scores_and_experts_are_further_kernels_of_a_commit() -> None:
     vector = VectorAttention(most_rows=3, head_dims=(128,), fused_beyond=False)
     law = flat_law(bandwidth=1e11)
@@ -236,11 +260,15 @@ def test_scores_and_experts_are_further_kernels_of_a_commit() -> None:
         machine(law), kernels_per_commit=100.0, vector_attention=vector, unfused_attention=law
     )
 
-    def kernels(name: str, rows: int) -> float:
-        cost = forward_pass(load_target(name, "4bit"), here, rows=rows, context=128)
-        return 100.0 / float(cost.commit_share)
+    def kernels(name: str, rows: int, *, usual: bool = False) -> float:
+        target = load_target(name, "4bit")
+        if usual:
+            target = replace(target, architecture=usually_routed(target.architecture))
+        return 100.0 / float(forward_pass(target, here, rows=rows, context=128).commit_share)
 
     deep = "llama-3.1-8b"
     assert kernels(deep, 4) - kernels(deep, 3) == pytest.approx(32 * 8)
     mixed = kernels("qwen3-30b-a3b", 1)  # eight products, a router's among them
     assert mixed == pytest.approx(48 * (8 + 1 + 10 + 12) + 10)
+    routed = kernels("llada2.0-mini", 1) - kernels("llada2.0-mini", 1, usual=True)
+    assert routed == pytest.approx(19 * (35 - 5))  # the first of 20 layers is dense

@@ -7,11 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.cost.layer_extras import is_unfused, layer_extras, library_attention_s, meets_new_shape
+from model.cost.layer_extras import (
+    choosing_effort,
+    is_unfused,
+    layer_extras,
+    library_attention_s,
+    meets_new_shape,
+)
 from model.machine.kernels.attention import LibraryAttention, VectorAttention
 from model.network.target import load_target
 from model.network.weight_format import weight_format
-from tests.model.machines import HOST, NO_DEVICE, flat_law, machine
+from tests.model.machines import HOST, NO_DEVICE, NO_HOST, flat_law, machine
 
 LAW = flat_law(bandwidth=1e11)
 COSTLY = machine(
@@ -62,6 +68,41 @@ def test_experts_and_a_batch_add_up() -> None:
     assert float(alone.submit_s) == pytest.approx(7e-6 + 2 * 2e-6)
     assert float(batch.submit_s - alone.submit_s) == pytest.approx(4e-6)
     assert float(batch.device_s - alone.device_s) == pytest.approx(3e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "effort"),
+    [
+        ("llama-3.1-8b", 0.0),
+        ("qwen3-30b-a3b", 1.0),  # twelve kernels, five of them a usual router's
+        ("llada2.0-mini", (12 + 35 - 5) / 12),  # groups of experts, and three sorts
+    ],
+)
+def test_experts_cost_by_the_small_kernels_that_choose_them(name: str, effort: float) -> None:
+    architecture = load_target(name, "4bit").architecture
+    layer = architecture.layers[-1]
+    assert choosing_effort(layer) == pytest.approx(effort)
+    choosing = machine(
+        LAW,
+        device=replace(NO_DEVICE, experts_layer_s=5e-6),
+        host=replace(NO_HOST, build_experts_layer_s=6e-6, submit_experts_layer_s=7e-6),
+    )
+    found = layer_extras(layer, architecture.hidden_size, choosing, 1, 1)
+    times = [float(found.device_s), float(found.build_s), float(found.submit_s)]
+    assert times == pytest.approx([effort * 5e-6, effort * 6e-6, effort * 7e-6])
+
+
+@pytest.mark.parametrize(("name", "norms"), [("llama-3.1-8b", 0), ("qwen3-4b", 2)])
+def test_norms_of_queries_and_keys_take_the_device_a_time_of_their_own(
+    name: str, norms: int
+) -> None:
+    architecture = load_target(name, "4bit").architecture
+    here = machine(LAW, device=replace(NO_DEVICE, head_norm_s=3e-6))
+    layer = architecture.layers[0]
+    found = layer_extras(layer, architecture.hidden_size, here, 1, 1)
+    assert float(found.device_s) == pytest.approx(norms * 3e-6)
+    skipped = replace(layer, mixer=None, mixer_siblings=())
+    assert layer_extras(skipped, architecture.hidden_size, here, 1, 1).device_s == 0.0
 
 
 def test_a_library_serves_one_row_of_a_long_context_in_every_layer() -> None:

@@ -14,7 +14,12 @@ shares = st.floats(min_value=0.0, max_value=1.0)
 
 
 def cost(
-    *, device: float, build: float = 0.0, submit: float = 0.0, commit_share: float = 0.0
+    *,
+    device: float,
+    build: float = 0.0,
+    submit: float = 0.0,
+    commit_share: float = 0.0,
+    begin_share: float = 0.0,
 ) -> PassCost:
     return PassCost(
         weights_s=device,
@@ -26,6 +31,7 @@ def cost(
         build_s=build,
         submit_s=submit,
         commit_share=commit_share,
+        begin_share=begin_share,
     )
 
 
@@ -60,16 +66,31 @@ def test_a_device_waits_for_the_first_commit_and_has_the_last_left() -> None:
     slow_device = {"device": 4.0, "build": 1.0, "submit": 2.0}
     slow_host = {"device": 2.0, "build": 1.0, "submit": 4.0}
     for share, device_bound, host_bound in ((1.0, 7.0, 7.0), (0.25, 5.5, 5.5), (0.0, 5.0, 5.0)):
-        assert float(awaited_s([cost(**slow_device, commit_share=share)], 0.0)) == device_bound
-        assert float(awaited_s([cost(**slow_host, commit_share=share)], 0.0)) == host_bound
+        for stages, bound in ((slow_device, device_bound), (slow_host, host_bound)):
+            whole = cost(**stages, commit_share=share, begin_share=share)
+            assert float(awaited_s([whole], 0.0)) == bound
 
 
-@given(st.lists(st.tuples(seconds, seconds, seconds, shares), min_size=1, max_size=6), seconds)
+def test_a_device_waits_for_the_walk_too_and_a_slow_host_hides_it() -> None:
+    """Of four commits, behind a walk of a third: half of submitting comes before the device."""
+    shares = {"commit_share": 0.25, "begin_share": 0.5}
+    slow_device = cost(device=4.0, build=1.0, submit=2.0, **shares)
+    assert float(awaited_s([slow_device], 0.0)) == 1.0 + 0.5 * 2.0 + 4.0
+    slow_host = cost(device=2.0, build=1.0, submit=4.0, **shares)
+    assert float(awaited_s([slow_host], 0.0)) == 1.0 + 4.0 + 0.25 * 2.0
+
+
+stages = st.tuples(seconds, seconds, seconds, shares, shares)
+
+
+@given(st.lists(stages, min_size=1, max_size=6), seconds)
 def test_a_round_is_bounded_by_its_longer_stage_and_by_the_sum(
-    passes: list[tuple[float, float, float, float]], sync: float
+    passes: list[tuple[float, float, float, float, float]], sync: float
 ) -> None:
-    costs = [cost(device=d, build=b, submit=s, commit_share=c) for d, b, s, c in passes]
+    costs = [
+        cost(device=d, build=b, submit=s, commit_share=c, begin_share=w) for d, b, s, c, w in passes
+    ]
     time = float(awaited_s(costs, sync))
-    device, host = sum(d for d, *_ in passes), sum(b + s for _, b, s, _ in passes)
+    device, host = sum(d for d, *_ in passes), sum(b + s for _, b, s, *_ in passes)
     assert max(device, host) + sync <= time * (1 + 1e-12) + 1e-12
     assert time <= device + host + sync + 1e-9

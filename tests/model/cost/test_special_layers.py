@@ -29,6 +29,8 @@ def with_extras(**seconds: float) -> Machine:
         ("gemma-3-1b", "norm_s", 52),  # 26 layers with 4 norms each
         ("llama-3.1-8b", "norm_s", 0),
         ("qwen3-0.6b", "norm_s", 0),  # norms of single heads are not of the layer's width
+        ("qwen3-0.6b", "head_norm_s", 56),  # of queries and of keys in 28 layers
+        ("llama-3.1-8b", "head_norm_s", 0),
         ("qwen3.5-9b", "norm_s", 0),  # the weights of a convolution are no norms
     ],
 )
@@ -47,4 +49,6 @@ def test_an_extra_is_charged_to_the_layers_that_have_it(
 
 def test_a_profile_without_these_constants_charges_nothing() -> None:
     device = NO_EXTRAS.device
-    assert (device.experts_layer_s, device.recurrent_layer_s, device.norm_s) == (0.0, 0.0, 0.0)
+    assert (device.experts_layer_s, device.recurrent_layer_s) == (0.0, 0.0)
+    assert (device.norm_s, device.head_norm_s) == (0.0, 0.0)
+    assert NO_EXTRAS.host.walk_share == 0.0

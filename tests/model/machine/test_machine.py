@@ -157,7 +157,8 @@ class TestSustained:
         hot = replace(cold, sustained_share=0.5).sustained()
         assert hot is not None
         product = Product(read_bytes=1e9, depth=4096, columns=4096)
-        for name in ("attention", "two_pass_attention", "unfused_attention"):
+        laws = ("attention", "two_pass_attention", "unfused_attention", "aligned_attention")
+        for name in laws:
             before_s, after_s = (
                 float(getattr(each, name).time(product, 2).total_s) for each in (cold, hot)
             )

@@ -84,6 +84,66 @@ def test_a_profile_keeps_its_gpu_and_sustained_share() -> None:
     assert again.constants["sustained_share"].value == 0.715
 
 
+class TestLawsOfScores:
+    """Attention that is several kernels has a law of its mean, and one of the best alignment."""
+
+    def document(self) -> dict[str, Any]:
+        return json.loads(packaged_profile_text("h200-mlx-0.32.4-no-cudnn"))
+
+    def test_both_come_back_as_they_were_written(self) -> None:
+        profile = profile_from_json(json.dumps(self.document()), "own")
+        again = profile_from_json(profile_to_json(profile), "again")
+        assert profile.header.aligned_attention is not None
+        assert again.header == profile.header
+        assert again.machine.aligned_attention == profile.machine.aligned_attention
+        assert again.machine.aligned_attention != again.machine.unfused_attention
+        name = "aligned.attention.1.bandwidth_bytes_per_s"
+        np.testing.assert_allclose(
+            again.constants[name].draws, profile.constants[name].draws, rtol=1e-5
+        )
+
+    def test_a_profile_from_before_the_second_reads_and_writes_as_before(self) -> None:
+        whole = self.document()
+        del whole["aligned_attention"]
+        whole["constants"] = {
+            name: constant
+            for name, constant in whole["constants"].items()
+            if not name.startswith("aligned.")
+        }
+        older = profile_from_json(json.dumps(whole), "older")
+        assert older.machine.aligned_attention is None
+        assert older.machine.unfused_attention is not None
+        assert profile_from_json(profile_to_json(older), "again").header == older.header
+
+    @pytest.mark.parametrize(
+        ("change", "line"),
+        [
+            (("aligned_attention", "shape", "unfused"), "aligned_attention: is a law of 'unfused"),
+            (("aligned_attention", "format", "4bit"), "aligned_attention: is a law of '4bit"),
+            (("unfused_attention", "shape", "aligned"), "unfused_attention: is a law of 'aligned"),
+            (
+                ("aligned_attention", "rows_measured", 0),
+                "law aligned.attention: was measured at no",
+            ),
+        ],
+    )
+    def test_one_in_the_place_of_another_is_refused(
+        self, change: tuple[str, str, object], line: str
+    ) -> None:
+        whole = self.document()
+        place, name, value = change
+        whole[place][name] = value
+        with pytest.raises(InputError, match=line):
+            profile_from_json(json.dumps(whole), "p")
+
+    def test_a_law_without_rates_is_refused(self) -> None:
+        whole = self.document()
+        for name in [name for name in whole["constants"] if name.startswith("aligned.")]:
+            del whole["constants"][name]
+        with pytest.raises(InputError, match=r"aligned\.attention\.1\.\*: gives no rate"):
+            profile_from_json(json.dumps(whole), "p")
+
+
 def test_draws_of_a_stated_constant_have_its_error_and_are_the_same_every_time() -> None:
     one, two = (profile_from_json(json.dumps(document()), "m3") for _ in range(2))
     sync = one.constants["sync_s"]

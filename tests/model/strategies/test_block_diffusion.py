@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from model.cost.forward import forward_pass
 from model.cost.pipeline import awaited_s
 from model.errors import InputError
+from model.machine.kernels.attention import VectorAttention
 from model.progress.diffusion import BlockProgress
 from model.strategies.block_diffusion import MOST_BLOCKS_PRICED, BlockDiffusion
 from tests.model.machines import (
@@ -59,6 +60,22 @@ def test_no_pass_gives_more_than_it_commits(block_length: int, answer: int, pass
     assert found.tokens_per_pass <= block_length / passes * (1 + 1e-12)
     if answer % block_length == 0:
         assert found.tokens_per_pass == pytest.approx(block_length / passes)
+
+
+@pytest.mark.parametrize("context", [1000, 1001])
+def test_a_block_stays_at_its_context_so_that_its_scores_are_aligned_or_not(context: int) -> None:
+    """Four rows behind 1,000 tokens are no multiple of 8 keys, and eight are; behind 1,001 none."""
+    rule = VectorAttention(most_rows=3, head_dims=(64,), fused_beyond=False)
+    mean = flat_law(bandwidth=1e8)
+    here = machine(LINEAR, vector_attention=rule, unfused_attention=mean, aligned_attention=LINEAR)
+    for rows in (4, 8):
+        single = diffusion(block_length=rows, passes=1, answer_tokens=rows, cached=True)
+        staying, growing = (
+            float(forward_pass(TARGET, here, rows=rows, context=context, stays=stays).device_s)
+            for stays in (True, False)
+        )
+        assert (staying < growing) == ((context + rows) % 8 == 0)
+        assert float(single.round(TARGET, here, context).round_s) == pytest.approx(staying)
 
 
 def test_by_hand() -> None:
