@@ -99,7 +99,6 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
         matches_plain=None,
         library=arm.library,
         host_work_s=(before_s, after_s),
-        first_tokens=len(output) - len(accepted) - sum(accepted),
     )
 
 

@@ -6,12 +6,13 @@ phases of half a second to half a minute, and this piece of work, which touches 
 much. Repeats do not tell: two that lie in one such phase agree. So the witness is heard just before
 and just after, measurements wait for it, and what was made beside a slow host is known to be.
 
-The yardstick is the fastest time that was seen. On a machine that is always busy that is a slow
-one, and nothing is waited for in vain.
+The yardstick is the fastest time that was seen. On a machine that was busy from the first it is a
+slow one; of one that grows slow and stays so a budget limits what is waited for.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from statistics import median
@@ -56,18 +57,33 @@ def is_disturbed(works_s: Iterable[float], fastest_s: float) -> bool:
 
 @final
 class HostWitness:
-    """What the host's speed is and was, as far as this process has seen."""
+    """What the host's speed is and was, as far as this process has seen or was told.
+
+    It waits `budget_s` at most in all, and says so when it waits for the first time. `known_s` is
+    the fastest that earlier processes have seen: this one may have begun in a slow phase.
+    """
 
     def __init__(
         self,
         work_s: Callable[[], float] = host_work_s,
         clock: Clock = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        *,
+        known_s: float = math.inf,
+        budget_s: float = math.inf,
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self._work_s = work_s
         self._clock = clock
         self._sleep = sleep
-        self._fastest_s = min(work_s() for _ in range(FIRST_TRIES))
+        self._budget_s = budget_s
+        self._say = say
+        self._fastest_s = min(known_s, *(work_s() for _ in range(FIRST_TRIES)))
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether there is no time left to wait."""
+        return self._budget_s <= 0.0
 
     def is_quiet(self) -> bool:
         """Whether the host is at its own speed just now."""
@@ -75,9 +91,16 @@ class HostWitness:
         self._fastest_s = min(self._fastest_s, work_s)
         return not is_disturbed((work_s,), self._fastest_s)
 
-    def await_quiet(self, limit_s: float) -> float:
-        """Wait until the host is at its own speed, at most that long; seconds that it took."""
+    def await_quiet(self, limit_s: float) -> bool:
+        """Wait until the host is at its own speed, at most that long; whether it is."""
         begun = self._clock()
-        while not self.is_quiet() and self._clock() - begun < limit_s:
+        end = begun + min(limit_s, self._budget_s)
+        quiet = self.is_quiet()
+        if not quiet and end > begun and self._say is not None:
+            self._say("the host is slower than it can be, and is waited for")
+            self._say = None
+        while not quiet and self._clock() < end:
             self._sleep(PAUSE_S)
-        return self._clock() - begun
+            quiet = self.is_quiet()
+        self._budget_s -= self._clock() - begun
+        return quiet

@@ -139,10 +139,8 @@ def from_round(run: Run, first: int) -> Run:
     """The run as if it had begun with a later round."""
     if not first:
         return run
-    before = first + sum(run.accepted[:first])
     return replace(
         run,
-        first_tokens=run.first_tokens and run.first_tokens + before,
         round_s=run.round_s[first:],
         accepted=run.accepted[first:],
         proposed=run.proposed[first:],

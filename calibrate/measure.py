@@ -87,13 +87,20 @@ def measure(
 ) -> Session:
     """Visit what a plan asks for and a session file does not have yet.
 
-    What the host takes part in waits until it is quiet, `MOST_WAITED_S` in all at most.
+    What the host takes part in waits until it is quiet, `MOST_WAITED_S` in all at most, and what
+    that takes makes nothing late.
 
     Raises:
         InputError: the file holds a session of another environment or plan.
     """
     file = SessionFile(session_path, header)
-    run = Run(planned, file, workshop or Workshop(), clock, host or HostWitness())
+    run = Run(
+        planned,
+        file,
+        workshop or Workshop(),
+        clock,
+        host or HostWitness(budget_s=MOST_WAITED_S, say=progress.say),
+    )
     sweeps = [list(run.pending(number)) for number in range(planned.sweeps)]
     expected = [planned.expected_s(probes, number) for number, probes in enumerate(sweeps)]
     total_s = sum(map(sum, expected))
@@ -104,8 +111,9 @@ def measure(
         with mlx_device.resident():
             for number, (probes, times_s) in enumerate(zip(sweeps, expected, strict=True)):
                 for probe, expected_s in zip(probes, times_s, strict=True):
+                    lost_s = run.lost_s
                     reason = run.visit(probe, number, hurried=clock() > due_s)
-                    due_s += LATENESS * expected_s
+                    due_s += LATENESS * expected_s + run.lost_s - lost_s
                     progress.advance(expected_s, f"{probe.probe} {probe.label}")
                     if reason is not None:
                         progress.say(f"skipped {probe.probe} {probe.label}: {reason}")
@@ -133,7 +141,8 @@ class Run:
         host: HostWitness,
     ) -> None:
         self._host = host
-        self._waited_s = 0.0
+        self.lost_s = 0.0
+        """What waiting for the host, and visits that it spoilt, have taken."""
         self._plan = planned
         self._file = file
         self._workshop = workshop
@@ -197,13 +206,18 @@ class Run:
 
     def _quiet_visit(self, make: Callable[[], Visit]) -> Visit:
         """The first visit that the host was quiet before and after, or the fastest of a few."""
+        begun = self._clock()
         made: list[Visit] = []
-        while len(made) < MOST_VISITS:
-            self._waited_s += self._host.await_quiet(MOST_WAITED_S - self._waited_s)
+        while True:
+            was_quiet = self._host.await_quiet(MOST_WAITED_S)
+            started = self._clock()
             made.append(make())
-            if self._host.is_quiet() or self._waited_s >= MOST_WAITED_S:
-                break
-        return min(made, key=lambda each: each.typical_s / each.units)
+            if was_quiet and self._host.is_quiet():
+                self.lost_s += started - begun
+                return made[-1]
+            if len(made) == MOST_VISITS or self._host.is_spent:
+                self.lost_s += started - begun
+                return min(made, key=lambda each: each.typical_s / each.units)
 
     def _earlier(self, probe: Probe) -> list[Line]:
         key = (probe.probe, probe.label)

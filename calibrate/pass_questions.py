@@ -87,7 +87,7 @@ class PassAuthor:
         read_s = needed_bytes / self.speed.bytes_per_s
         several = (("sequences", sequences),) if sequences > 1 else ()
         for rows in all_rows:
-            # Rows that leave scores in memory make keys that lie best there, as the law is known.
+            # Where scores are left in memory they lie best there; elsewhere this changes nothing.
             past = context + -rows % ALIGNED_KEYS if rows > 1 else context
             multiply_s = sequences * rows * network.weights / self.speed.row_weights_per_s
             yield Probe(

@@ -8,6 +8,7 @@ from heapq import nlargest
 from typing import TypeAlias
 
 from calibrate.environment import Environment
+from calibrate.host_witness import is_disturbed
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 
@@ -52,6 +53,11 @@ def fastest_host_s(runs: Iterable[Run]) -> float:
     (:mod:`calibrate.host_witness`).
     """
     return min((work_s for run in runs for work_s in run.host_work_s), default=math.inf)
+
+
+def undisturbed(runs: Iterable[Run], fastest_s: float) -> list[Run]:
+    """Those made beside a host at its own speed, which is that of `fastest_s`."""
+    return [run for run in runs if not is_disturbed(run.host_work_s, fastest_s)]
 
 
 def key_of(run: Run) -> Key:

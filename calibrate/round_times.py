@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from itertools import accumulate
 from statistics import fmean, quantiles
 
-from model.machine.kernels.attention import ALIGNED_KEYS
-
 BLOCK_ROUNDS = 8
 
 
@@ -34,18 +32,18 @@ def pass_kinds(commits: Sequence[int], new_shapes: Sequence[bool] = ()) -> list[
     return kinds
 
 
-def by_alignment(kinds: Sequence[int], keys: Sequence[int]) -> list[int]:
-    """Kinds of rounds that are also told apart by how the scores over so many keys are aligned.
+def by_evenness(kinds: Sequence[int], keys: Sequence[int]) -> list[int]:
+    """Kinds of rounds that are also told apart by whether their scores are over an even number.
 
-    Where scores are a matrix in memory, its products take three times as long over an odd number
-    of keys, and a half more over one that is even and no multiple of `ALIGNED_KEYS`. A quartile
-    over all would be that of the fast ones.
+    Where scores are a matrix in memory, its products take two to three times as long over an odd
+    number of keys as over an even one, and a quartile over all would be that of the even ones. Over
+    a multiple of 8 they are faster still, but few rounds of a run are, and the first of these pays
+    for choosing other kernels: of so few no quartile is undisturbed.
 
-    >>> by_alignment([0, 1, 1, 0], [4096, 4097, 4098, 4104])
-    [2, 3, 4, 2]
+    >>> by_evenness([0, 1, 1, 0], [4096, 4097, 4098, 4103])
+    [0, 3, 2, 1]
     """
-    aligned = [2 if not each % ALIGNED_KEYS else 1 - each % 2 for each in keys]
-    return [3 * kind + lies for kind, lies in zip(kinds, aligned, strict=True)]
+    return [2 * kind + each % 2 for kind, each in zip(kinds, keys, strict=True)]
 
 
 def mean_quartile(kinds: Sequence[int], seconds: Sequence[float]) -> float:

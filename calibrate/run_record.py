@@ -10,7 +10,7 @@ from typing import final
 
 from calibrate.environment import Environment
 from calibrate.planned_attention import own_attention, plans_attention
-from calibrate.round_times import block_means, by_alignment, mean_quartile, pass_kinds, quartile
+from calibrate.round_times import block_means, by_evenness, mean_quartile, pass_kinds, quartile
 from calibrate.run_rules import check_run
 from calibrate.run_settings import Settings
 from model.machine.kernels.attention import leaves_scores
@@ -52,7 +52,6 @@ class Run:
             records without a library's attention may state it, and it means nothing there.
         host_work_s: What a fixed piece of the host's work took just before the rounds and just
             after (:mod:`calibrate.host_witness`).
-        first_tokens: Tokens of the first round, which is not listed; 0 where that is not known.
         library: The library whose loop it was, with its version; "" for mlx-lm, whose version is
             in the environment.
 
@@ -94,7 +93,6 @@ class Run:
     new_shapes: tuple[bool, ...] = ()
     library: str = ""
     host_work_s: tuple[float, ...] = ()
-    first_tokens: int = 0
 
     def __post_init__(self) -> None:
         check_run(self)
@@ -170,7 +168,7 @@ class Run:
         that accepted everything the next draft pass has two rows, for mlx-lm then feeds the last
         draft token together with the target's; the kind of the first listed round is not known,
         and it is left out unless it is the only one. Rounds of prompt lookup have a draft or none.
-        Where verifying leaves scores in memory, rounds also differ by how those are aligned.
+        Where verifying leaves scores in memory, rounds over odd and even contexts differ too.
         Each block of diffusion has another context, and a kind of its own, and so have the passes
         that write, and those that met new shapes where shapes are planned.
         """
@@ -181,20 +179,23 @@ class Run:
             return quartile(block_means(self.round_s))
         if self.strategy == "prompt-lookup":
             kinds = [bool(count) for count in self.proposed] or [True] * len(self.round_s)
-            return mean_quartile(self._by_alignment(kinds), self.round_s)
+            return mean_quartile(self._by_evenness(kinds), self.round_s)
         if len(self.round_s) == 1:
             return self.round_s[0]
         full = [False, *(previous == self.draft_length for previous in self.accepted[:-1])]
-        return mean_quartile(self._by_alignment(full)[1:], self.round_s[1:])
+        return mean_quartile(self._by_evenness(full)[1:], self.round_s[1:])
 
-    def _by_alignment(self, kinds: Sequence[int]) -> Sequence[int]:
+    def _by_evenness(self, kinds: Sequence[int]) -> Sequence[int]:
         """These kinds of drafted rounds, told apart further where verifying leaves scores."""
         own = own_attention(self.environment)
-        if not self.first_tokens or not leaves_scores(own) or self.draft_length < own.most_rows:
+        if not leaves_scores(own) or self.draft_length < own.most_rows:
             return kinds
-        after_first = self.context_tokens + self.first_tokens
-        kept = accumulate((count + 1 for count in self.accepted[:-1]), initial=after_first)
-        return by_alignment(kinds, [each + self.draft_length for each in kept])
+        # How many tokens the first round had is not known, which swaps odd and even at most.
+        kept = accumulate((count + 1 for count in self.accepted[:-1]), initial=0)
+        # A round without a draft has one row, and its scores stay in a kernel.
+        lengths = self.proposed or [self.draft_length] * len(self.accepted)
+        keys = [each + length if length else 0 for each, length in zip(kept, lengths, strict=True)]
+        return by_evenness(kinds, keys)
 
     @property
     def tokens_per_s(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from calibrate.run_settings import DRAFTED
@@ -11,6 +12,19 @@ if TYPE_CHECKING:
     from calibrate.run_record import Run
 
 MAX_TOKENS = 100_000_000
+
+
+def is_date(text: str) -> bool:
+    """Whether that is a date as ISO 8601 writes it.
+
+    >>> is_date("2026-11-30T22:37:11+00:00"), is_date("yesterday")
+    (True, False)
+    """
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_run(run: Run) -> None:
@@ -24,6 +38,7 @@ def check_run(run: Run) -> None:
     except InputError as error:
         raise InputError(f"run {run.id}: {error.value}", error.wrong, error.right) from error
     rules = (
+        (is_date(run.date), "date", "is no date of ISO 8601"),
         (0 <= run.context_tokens <= MAX_TOKENS, "context_tokens", "is no length of a prompt"),
         (len(run.round_s) > 0, "round_s", "has no round"),
         (all(seconds > 0 for seconds in run.round_s), "round_s", "has a time of 0 or less"),
@@ -53,7 +68,6 @@ def check_run(run: Run) -> None:
             "host_work_s",
             "has no time above 0",
         ),
-        (run.first_tokens >= 0, "first_tokens", "is below 0"),
         (
             len(run.commits) == (len(run.round_s) if run.block else 0),
             "commits",

@@ -8,8 +8,7 @@ from typing import TypeAlias, final
 
 from calibrate.campaign.plan import SURELY_MADE, PlannedRun
 from calibrate.environment import Environment
-from calibrate.host_witness import is_disturbed
-from calibrate.repeats import apart, fastest_host_s
+from calibrate.repeats import apart, fastest_host_s, undisturbed
 from calibrate.run_record import Run
 from calibrate.run_settings import Settings
 
@@ -72,11 +71,7 @@ class Agenda:
 
         Asked when the run is reached, for the makes so far decide.
         """
-        makes = [
-            made
-            for made in self._makes[planned_key(run)]
-            if not is_disturbed(made.host_work_s, self._fastest_s)
-        ]
+        makes = undisturbed(self._makes[planned_key(run)], self._fastest_s)
         if not run.agreement or min(run.made_before, len(makes)) < SURELY_MADE:
             return None
         found = apart(makes)
@@ -89,10 +84,12 @@ class Agenda:
 def drifts(runs: Iterable[Run]) -> list[tuple[str, float]]:
     """By how much repeats of a plain run differ: the last round over the first, less one.
 
-    One entry for each target, format and context that was decoded plainly more than once.
+    One entry for each target, format and context that was decoded plainly more than once, beside an
+    undisturbed host.
     """
+    made = list(runs)
     repeats: dict[Key, list[Run]] = defaultdict(list)
-    for run in runs:
+    for run in undisturbed(made, fastest_host_s(made)):
         if run.strategy == "plain":
             repeats[recorded_key(run)].append(run)
     return [

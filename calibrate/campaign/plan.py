@@ -226,9 +226,9 @@ def check_stage(stage: Stage, passes: int, where: str) -> None:
 def planned_runs(plan: GridPlan) -> tuple[PlannedRun, ...]:
     """All runs in the order in which they are made.
 
-    The runs of one network are neighbours, and of these the runs of one context. Repeats go there
-    and back, so that a drift of the device meets all arms alike, and in a plan of one pass the
-    first run of a network is made once more at its end: what it then differs by is the drift.
+    The runs of one network are neighbours, and of these the runs of one context. Repeats and passes
+    go there and back, so that a drift of the device meets all arms alike, and in a plan of one pass
+    the first run of a network is made once more at its end: what it then differs by is the drift.
 
     Raises:
         InputError: a target that is not known, settings that cannot be, or too many runs.
@@ -271,6 +271,6 @@ def network_runs(
                 agreement=stage.agreement,
                 by_mlx_vlm=stage.by_mlx_vlm,
             )
-            for settings, tokens in (decodes if repeat % 2 == 0 else decodes[::-1])
+            for settings, tokens in decodes[:: 1 if (turn + repeat) % 2 == 0 else -1]
         ]
     return runs

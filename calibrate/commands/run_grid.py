@@ -21,9 +21,9 @@ from calibrate.campaign.plan import (
     shipped_plans,
 )
 from calibrate.environment import Environment, read_environment
-from calibrate.host_witness import HostWitness, is_disturbed
+from calibrate.host_witness import HostWitness
 from calibrate.progress import Progress, progress_on
-from calibrate.repeats import fastest_host_s
+from calibrate.repeats import fastest_host_s, undisturbed
 from calibrate.run_file import append_run, appendable_runs, read_runs
 from calibrate.run_record import Run
 from calibrate.timing import Clock
@@ -38,6 +38,8 @@ GUESSED_RUN_S = 3.0
 """What a run without a limit is taken to last, for the progress alone."""
 OVERHEAD_S = 1.0
 """Opening, filling caches and warming up, as part of each run's expected time."""
+WAIT_SHARE = 0.25
+"""Of the time that a plan is expected to take, what waiting for a quiet host may take in all."""
 DRIFT_WORTH_SAYING = 0.05
 TOLD_REASONS = 3
 """Reasons why runs could not be made that the last line has room for."""
@@ -60,9 +62,13 @@ def execute(options: argparse.Namespace) -> int:
     agenda = Agenda(planned, before, environment)
     spare = spare_runs(agenda, planned, own_runs(before, planned, environment))
     progress = progress_on(sys.stderr)
-    refused = conduct(
-        agenda, output, Conductor(progress.say, host=HostWitness()).run, progress, limit_s=limit_s
+    host = HostWitness(
+        known_s=fastest_host_s(run for run in before if run.environment == environment),
+        budget_s=WAIT_SHARE * sum(map(expected_s, agenda.left)),
+        say=progress.say,
     )
+    make = Conductor(progress.say, host=host).run
+    refused = conduct(agenda, output, make, progress, limit_s=limit_s)
     runs = own_runs(read_runs(output) if output.exists() else (), planned, environment)
     if options.json:
         print(json.dumps([asdict(run) for run in runs], indent=2))
@@ -197,8 +203,7 @@ def closing(refused: Sequence[str]) -> str:
 
 def beside_slow_host(runs: Sequence[Run]) -> int:
     """How many runs were made while the host was slower than beside others of them."""
-    fastest_s = fastest_host_s(runs)
-    return sum(is_disturbed(run.host_work_s, fastest_s) for run in runs)
+    return len(runs) - len(undisturbed(runs, fastest_host_s(runs)))
 
 
 def report(

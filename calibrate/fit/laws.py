@@ -253,7 +253,7 @@ def fitted(
 ) -> FittedLaw:
     """Fit one law and draw its rates; the kernels that are known begin where they do.
 
-    Of `depth_powers` the one is taken that leaves the least misfit.
+    Of `depth_powers` the one is taken that leaves the least misfit; the draws of the rates keep it.
     """
     laws = [
         replace(

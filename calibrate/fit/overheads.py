@@ -149,6 +149,8 @@ def fit_overheads(
         seed=crc32(b"overheads"),
         reference_s=np.concatenate([each.predict_s(values) for each in drawn_laws], axis=-1),
     )
+    shares = np.isin(names, list(PRIOR_SHARES))
+    values, draws = (np.where(shares, np.minimum(each, 1.0), each) for each in (values, draws))
     constants = {
         name: Constant(
             value=float(value),
@@ -199,7 +201,8 @@ def is_deep(sample: Sample) -> bool:
 
 def norms_heads(sample: Sample) -> bool:
     """Whether a pass timed on the device has norms of queries and keys, but no experts."""
-    return sample.probe == "layers" and dict(sample.settings).get("network", PLAIN) == NORMED
+    timed_alone = sample.probe == "layers" and sample.text("mode") == "queued"
+    return timed_alone and dict(sample.settings).get("network", PLAIN) == NORMED
 
 
 def tiled_apart(sample: Sample, machine: Machine) -> bool:

@@ -63,7 +63,7 @@ class PassTimings:
         device_s = self.products_s + self.device_counts @ unknowns
         busy_s = np.maximum(device_s, submit_s)
         shares = self.commit_shares
-        walk_share = 0.0 if self.walk is None else unknowns[self.walk]
+        walk_share = 0.0 if self.walk is None else np.minimum(unknowns[self.walk], 1.0)
         begin_shares = np.where(shares > 0.0, shares + (1.0 - shares) * walk_share, 0.0)
         committed_s = np.maximum(device_s + begin_shares * submit_s, submit_s + shares * device_s)
         waited_s = build_s + committed_s + self.sync_counts @ unknowns
@@ -133,13 +133,14 @@ def probe_cost(sample: Sample, machine: Machine) -> PassCost:
             weight_format=weight_format(format_name(sample)),
         )
     )
+    rows, context = sample.number("rows"), sample.number("context")
     return forward_pass(
         checkpoint,
         machine,
-        rows=sample.number("rows"),
-        context=sample.number("context"),
+        rows=rows,
+        context=context,
         sequences=sample.number("sequences", 1),
-        stays=sample.text("mode") != "growing",
+        keys=None if sample.text("mode") == "growing" else context + rows,
     )
 
 

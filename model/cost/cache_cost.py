@@ -63,12 +63,12 @@ def cache_times(
     rows: Quantity,
     context: Quantity,
     sequences: int = 1,
-    stays: bool = False,
+    keys: Quantity | None = None,
 ) -> list[tuple[int, ProductTime]]:
     """What each kind of layer pays for its past, and how often; `rows` are of each sequence.
 
-    Whether it `stays` at this context, or that is the middle of a growing one, decides how scores
-    are aligned in memory.
+    `keys` are what each row attends to in every such pass, by which scores are aligned in memory;
+    None where the context is the middle of a growing one.
     The matrices that unfold a latent cache are counted here, with the cache.
     """
     loops = checkpoint.architecture.loops
@@ -84,9 +84,7 @@ def cache_times(
                 alone = Siblings(name=matrix.name, matrices=(matrix,))
                 unfolding = siblings_time(machine, alone, formats, np.maximum(1, unfolded_rows))
                 times.append((count, unfolding))
-        times.append(
-            (count, past_time(checkpoint, machine, mixer, rows, context, sequences, stays))
-        )
+        times.append((count, past_time(checkpoint, machine, mixer, rows, context, sequences, keys)))
         if isinstance(mixer, SelectedAttention) and mixer.indexer is not None:
             read = mixer.indexer.read(context, checkpoint.cache_element_bytes)
             times.append((count, chosen_time(machine, mixer, read, rows, sequences)))
@@ -100,7 +98,7 @@ def past_time(
     rows: Quantity,
     context: Quantity,
     sequences: int,
-    stays: bool,
+    keys: Quantity | None,
 ) -> ProductTime:
     """One layer's attention, or its state, for `rows` of each sequence."""
     if checkpoint.cache_format is not None and isinstance(mixer, Attention):
@@ -134,8 +132,8 @@ def past_time(
         return fused
     scores = scores_product(mixer, context, width, sequences)
     mean, best = law.time(scores, rows), machine.aligned_attention
-    if stays and best is not None:
-        is_aligned = np.equal(np.mod(np.add(context, rows), ALIGNED_KEYS), 0)
+    if keys is not None and best is not None:
+        is_aligned = np.equal(np.mod(keys, ALIGNED_KEYS), 0)
         mean = either(is_aligned, best.time(scores, rows), mean)
     return either(unfused, mean, fused)
 

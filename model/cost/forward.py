@@ -104,25 +104,30 @@ def forward_pass(
     sequences: int = 1,
     head_rows: Quantity | None = None,
     new_shapes: float = 1.0,
-    stays: bool = False,
+    keys: Quantity | None = None,
 ) -> PassCost:
     """Price one pass of `rows` tokens of each of `sequences` with `context` tokens in each cache.
 
     Weights are read once for all sequences, a cache once for its own. Of `head_rows` tokens of
     each sequence logits are made, of all of them if left out. `new_shapes` is the share of such
-    passes that meet rows and context which no pass before had (`Host.reshape_s`). Whether such
-    passes `stay` at this context, or it is the middle of a growing one, decides how well the
-    scores of attention lie in memory.
+    passes that meet rows and context which no pass before had (`Host.reshape_s`). `keys` are
+    what each row attends to in every such pass, by which the scores of attention lie well or badly
+    in memory; None where the context is the middle of a growing one.
 
     Raises:
         InputError: the machine has no row law for one of the checkpoint's weight formats.
     """
     logits = rows if head_rows is None else head_rows
-    if isinstance(rows, int) and isinstance(logits, int) and isinstance(context, int | float):
+    if (
+        isinstance(rows, int)
+        and isinstance(logits, int)
+        and isinstance(context, int | float)
+        and isinstance(keys, int | float | None)
+    ):
         return _kept_forward_pass(
-            checkpoint, machine, rows, context, sequences, logits, new_shapes, stays
+            checkpoint, machine, rows, context, sequences, logits, new_shapes, keys
         )
-    return _forward_pass(checkpoint, machine, rows, context, sequences, logits, new_shapes, stays)
+    return _forward_pass(checkpoint, machine, rows, context, sequences, logits, new_shapes, keys)
 
 
 def _forward_pass(
@@ -133,12 +138,12 @@ def _forward_pass(
     sequences: int,
     head_rows: Quantity,
     new_shapes: float,
-    stays: bool,
+    keys: Quantity | None,
 ) -> PassCost:
     of_batch = in_batch(checkpoint) if sequences > 1 else checkpoint
     bare = cacheless_pass(of_batch, machine, rows * sequences, head_rows * sequences, sequences)
     caches = cache_times(
-        checkpoint, machine, rows=rows, context=context, sequences=sequences, stays=stays
+        checkpoint, machine, rows=rows, context=context, sequences=sequences, keys=keys
     )
     reshape_s = new_shapes * machine.host.reshape_s * meets_new_shape(checkpoint, machine, rows)
     submit_s = bare.submit_s + library_attention_s(

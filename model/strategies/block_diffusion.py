@@ -123,13 +123,16 @@ class BlockDiffusion(AbstractStrategy):
         """One awaited pass on the block after `done` tokens of the answer."""
         if self.cached:
             rows, past = self.progress.block_length, context + done
+            keys = past + rows
         else:
             canvas = self.canvas_tokens or done + self.progress.block_length
             # Without a cache every row attends to every row of the same pass.
             scalar = isinstance(context, int | float)
-            rows = past = math.ceil(context) + canvas if scalar else np.ceil(context) + canvas
+            rows = past = keys = (
+                math.ceil(context) + canvas if scalar else np.ceil(context) + canvas
+            )
         cost = forward_pass(
-            target, machine, rows=rows, context=past, new_shapes=self.new_shapes, stays=True
+            target, machine, rows=rows, context=past, new_shapes=self.new_shapes, keys=keys
         )
         return drafted_round([], cost, machine)
 

@@ -312,19 +312,6 @@ class TestWitness:
         decode_plain(target, PROMPT, 4, Pace(host=host))
         assert clock.now - begun == pytest.approx(MOST_WAIT_S, abs=0.1)
 
-    @pytest.mark.parametrize("draft_length", [1, 3])
-    def test_the_first_round_of_a_draft_that_is_right_has_all_its_tokens(
-        self, target: Network, draft_length: int
-    ) -> None:
-        run = decode_speculative(target, target, PROMPT, 20, draft_length)
-        assert run.first_tokens == draft_length + 1
-        assert decode_plain(target, PROMPT, 5).first_tokens == 1
-
-    def test_the_first_round_of_a_stranger_has_the_targets_own_token(
-        self, target: Network, stranger: Network
-    ) -> None:
-        assert decode_speculative(target, stranger, PROMPT, 12, 3).first_tokens == 1
-
 
 class TestCompareTokens:
     @pytest.mark.parametrize(

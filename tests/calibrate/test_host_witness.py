@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import chain, repeat
 
 import pytest
@@ -35,8 +36,13 @@ class FakeHost:
         self.now_s += seconds
         self.pauses += 1
 
-    def witness(self) -> HostWitness:
-        return HostWitness(self.work_s, lambda: self.now_s, self.sleep)
+    def clock(self) -> float:
+        return self.now_s
+
+    def witness(
+        self, budget_s: float = math.inf, say: Callable[[str], None] | None = None
+    ) -> HostWitness:
+        return HostWitness(self.work_s, self.clock, self.sleep, budget_s=budget_s, say=say)
 
 
 def witness(*later_s: float, first_s: float = WORK_S) -> HostWitness:
@@ -63,27 +69,36 @@ class TestIsQuiet:
         here = witness(9.0, 9.1, 9.2, first_s=9.0)
         assert all(here.is_quiet() for _ in range(3))
 
+    @pytest.mark.parametrize(("known_s", "quiet"), [(1.0, False), (8.0, True), (math.inf, True)])
+    def test_what_an_earlier_process_saw_is_a_yardstick_too(
+        self, known_s: float, quiet: bool
+    ) -> None:
+        assert HostWitness(lambda: 9.0, known_s=known_s).is_quiet() == quiet
+
+    def test_of_what_is_known_and_what_is_seen_the_faster_one_counts(self) -> None:
+        assert not HostWitness(chain([1.0], repeat(9.0)).__next__, known_s=8.0).is_quiet()
+
 
 class TestAwaitQuiet:
     def test_a_quiet_host_is_not_waited_for(self) -> None:
         host = FakeHost()
-        assert host.witness().await_quiet(15.0) == 0.0
+        assert host.witness().await_quiet(15.0)
         assert host.pauses == 0
 
     def test_a_disturbed_one_is_waited_for_until_it_is_quiet(self) -> None:
         host = FakeHost()
         here = host.witness()
         host.slow_until_s = host.now_s + 3.0
-        waited_s = here.await_quiet(15.0)
-        assert 3.0 <= waited_s < 3.0 + 2 * PAUSE_S
-        assert waited_s == pytest.approx(host.now_s - 100.0)
+        assert here.await_quiet(15.0)
+        assert 3.0 <= host.now_s - 100.0 < 3.0 + 2 * PAUSE_S
         assert here.is_quiet()
 
     def test_it_gives_up_at_the_limit(self) -> None:
         host = FakeHost()
         here = host.witness()
         host.slow_until_s = math.inf
-        assert 15.0 <= here.await_quiet(15.0) < 15.0 + 2 * PAUSE_S
+        assert not here.await_quiet(15.0)
+        assert 15.0 <= host.now_s - 100.0 < 15.0 + 2 * PAUSE_S
         assert not here.is_quiet()
 
     @pytest.mark.parametrize("limit_s", [0.0, -1.0])
@@ -91,13 +106,61 @@ class TestAwaitQuiet:
         host = FakeHost()
         here = host.witness()
         host.slow_until_s = math.inf
-        assert here.await_quiet(limit_s) == 0.0
+        assert not here.await_quiet(limit_s)
         assert host.pauses == 0
 
     def test_nothing_is_waited_for_where_it_was_slow_from_the_first(self) -> None:
         host = FakeHost()
         host.slow_until_s = math.inf
-        assert host.witness().await_quiet(15.0) == 0.0
+        assert host.witness().await_quiet(15.0)
+        assert host.pauses == 0
+
+
+class TestBudget:
+    """All waits together take so long at most."""
+
+    def test_what_one_wait_took_is_not_left_for_the_next(self) -> None:
+        host = FakeHost()
+        here = host.witness(budget_s=20.0)
+        host.slow_until_s = math.inf
+        for waited_s, is_spent in ((15.0, False), (20.0, True), (20.0, True)):
+            assert not here.await_quiet(15.0)
+            assert waited_s <= host.now_s - 100.0 < waited_s + 3 * PAUSE_S
+            assert here.is_spent == is_spent
+
+    def test_a_quiet_host_takes_nothing_of_it_and_one_that_is_spent_still_tells(self) -> None:
+        host = FakeHost()
+        here = host.witness(budget_s=1.0)
+        assert all(here.await_quiet(15.0) for _ in range(9))
+        assert not here.is_spent
+        host.slow_until_s = host.now_s + 9.0
+        assert not here.await_quiet(15.0)
+        assert here.is_spent
+        host.slow_until_s = 0.0
+        assert here.await_quiet(15.0)
+
+    def test_without_one_it_is_never_spent(self) -> None:
+        host = FakeHost()
+        here = host.witness()
+        host.slow_until_s = math.inf
+        assert not here.await_quiet(1000.0)
+        assert not here.is_spent
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "limit_s", "slow_s", "times"),
+    [(9.0, 1.0, math.inf, 1), (9.0, 1.0, 0.0, 0), (9.0, 0.0, math.inf, 0), (0.0, 1.0, math.inf, 0)],
+    ids=["slow", "quiet", "no-limit", "no-budget"],
+)
+def test_that_the_host_is_waited_for_is_said_once(
+    budget_s: float, limit_s: float, slow_s: float, times: int
+) -> None:
+    host, said = FakeHost(), list[str]()
+    here = host.witness(budget_s, said.append)
+    host.slow_until_s = host.now_s + slow_s
+    for _ in range(3):
+        here.await_quiet(limit_s)
+    assert said == ["the host is slower than it can be, and is waited for"] * times
 
 
 def test_one_piece_of_work_that_took_longer_is_enough_to_be_disturbed() -> None:

@@ -15,7 +15,7 @@ from calibrate.samples import Sample
 from model.cost.cache_cost import scores_product
 from model.machine.kernels.attention import VectorAttention
 from model.machine.profile import ALIGNED, TWO_PASS, UNFUSED
-from model.machine.row_law import Product, Regime, RowLaw
+from model.machine.row_law import REFERENCE_DEPTH, Product, Regime, RowLaw, shortened
 from model.network.mixer import Attention
 
 ROWS = (*range(1, 21), 24, 32, 48, 64)
@@ -222,3 +222,43 @@ def test_both_laws_of_scores_are_fitted_where_both_were_timed() -> None:
         for law in (found[UNFUSED], found[ALIGNED])
     )
     assert mean / best == pytest.approx(3.0, rel=0.1)
+
+
+def scores_growing_by(power: float, rows: tuple[int, ...]) -> list[Sample]:
+    """Attention whose time grows so with the context, beside a floor of a microsecond."""
+    law = RowLaw(overlap=math.inf, rows_measured=32, regimes=(regime(1, 1.0),), depth_power=power)
+    mixer = Attention(query_heads=8, kv_heads=2, head_dim=64)
+    return [
+        replace(
+            attention(rows=row, context=context, contexts=8),
+            seconds=1e-6 + float(law.time(scores_product(mixer, context, 2, 1), row).total_s),
+        )
+        for context in (1, 128, 512, 1024, 4096, 8192, 16384)
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("power", [1.0, 0.8, 0.6])
+def test_the_power_by_which_scores_grow_with_the_context_is_found(power: float) -> None:
+    found = fit_attention(scores_growing_by(power, (4, 5, 8, 16, 32)), 1e-7, 0.0, 2, VECTOR)
+    assert found[UNFUSED].form.depth_power == power
+
+
+def test_attention_that_one_kernel_does_grows_with_its_context() -> None:
+    """Whatever the timings: nothing cuts up a cache for it."""
+    found = fit_attention(scores_growing_by(0.6, (1, 2, 3)), 1e-7, 0.0, 2, VECTOR)
+    assert {shape: each.form.depth_power for shape, each in found.items()} == {"": 1, TWO_PASS: 1}
+
+
+def test_a_shortened_product_costs_by_the_power_of_its_depth() -> None:
+    """About a depth at which nothing changes, and by reading as by multiplying."""
+    for rates in ({"flops_per_s": math.inf}, {"bandwidth_bytes_per_s": math.inf}):
+        plain = RowLaw(overlap=math.inf, rows_measured=9, regimes=(regime(1, 1.0, **rates),))
+        law = replace(plain, depth_power=0.6)
+        for share in (0.25, 1.0, 4.0):
+            depth = share * REFERENCE_DEPTH
+            product = Product(read_bytes=1e3 * depth, depth=depth, columns=64)
+            ratio = float(law.time(product, 4).total_s) / float(plain.time(product, 4).total_s)
+            assert ratio == pytest.approx(share**-0.4)
+            short = shortened(product, 0.6)
+            assert float(plain.time(short, 4).total_s) == float(law.time(product, 4).total_s)

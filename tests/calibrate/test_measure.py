@@ -185,13 +185,18 @@ def test_a_run_that_is_late_makes_no_second_tries(tmp_path: Path) -> None:
     assert set(repeats[1:]) == {PLAN.pace.repeats}
 
 
+EXPECTED_S = 100.0
+"""Of a visit to layers: more than it takes here, and less than with what a slow host adds."""
+
+
 class FakeHost:
     """Asked before a visit and after: it answers as planted, and then it is quiet for good."""
 
-    def __init__(self, *quiet: bool) -> None:
+    def __init__(self, *quiet: bool, clock: FakeClock | None = None) -> None:
         self.asked = -FIRST_TRIES
         self.paused_s = 0.0
         self._quiet = quiet
+        self._clock = clock or FakeClock()
 
     def work_s(self) -> float:
         number = self.asked
@@ -200,10 +205,11 @@ class FakeHost:
 
     def sleep(self, seconds: float) -> None:
         self.paused_s += seconds
+        self._clock.now_s += seconds
 
     @property
     def witness(self) -> HostWitness:
-        return HostWitness(self.work_s, lambda: self.paused_s, self.sleep)
+        return HostWitness(self.work_s, self._clock, self.sleep, budget_s=MOST_WAITED_S)
 
 
 class TestDisturbedHost:
@@ -227,11 +233,11 @@ class TestDisturbedHost:
         [
             ((True, True), 1, 0.03),
             ((True, False, True, True), 2, 0.01),
-            ((True, False, True, False, True, True), 3, 0.01),
+            ((True, False, True, False, True, True), 3, 0.02),
             ((True, False) * MOST_VISITS, MOST_VISITS, 0.01),
         ],
     )
-    def test_a_disturbed_visit_is_made_again_and_the_fastest_is_kept(
+    def test_the_first_quiet_visit_is_kept_or_the_fastest_where_none_is(
         self, tmp_path: Path, quiet: tuple[bool, ...], visits: int, kept_s: float
     ) -> None:
         host = FakeHost(*quiet)
@@ -257,6 +263,27 @@ class TestDisturbedHost:
         visits = [line for line in session.lines if line.probe == "layers" and line.visit]
         assert len(visits) == 3
         assert MOST_WAITED_S <= host.paused_s < MOST_WAITED_S + 0.1
+
+    @pytest.mark.parametrize(
+        ("quiet", "waited_s"),
+        [((), 0.0), ((False,) * 2000, 40.0), ((True, False, True, False), 0.0)],
+        ids=["quiet", "waits", "spoilt"],
+    )
+    def test_what_a_slow_host_takes_makes_nothing_hurried(
+        self, tmp_path: Path, quiet: tuple[bool, ...], waited_s: float
+    ) -> None:
+        """Repetitions never agree, so that all six are made where there is time for them."""
+        workshop = FakeWorkshop(disturbed=lambda number: 0.01 * number)
+        host = FakeHost(*quiet, clock=workshop.clock)
+        probes = tuple(
+            replace(probe("layers", rows), material=str(rows), make_s=EXPECTED_S)
+            for rows in (1, 2, 3)
+        )
+        planned = replace(self.ONE, probes=probes, reference_every=10)
+        session = run(tmp_path / "s.jsonl", workshop, planned, host=host.witness)
+        made = [line.visit for line in session.lines if line.probe == "layers"]
+        assert host.paused_s == pytest.approx(waited_s)
+        assert all(each and len(each.times_s) >= PLAN.pace.most_repeats for each in made[1:])
 
     @pytest.mark.parametrize(("name", "asked"), [("attention", 0), ("layers", 2), ("host", 2)])
     def test_passes_alone_ask_the_host(self, tmp_path: Path, name: str, asked: int) -> None:
@@ -299,8 +326,12 @@ def test_the_device_itself_can_be_measured(tmp_path: Path, monkeypatch: pytest.M
         pace = Pace(repetition_s=0.0, repeats=1, most_repeats=1, check_tries=1, limit_s=0.1)
         return replace(whole, probes=tuple(firsts.values()), pace=pace)
 
+    def limited(*, budget_s: float, say: Callable[[str], None]) -> HostWitness:
+        assert budget_s == MOST_WAITED_S
+        return HostWitness(lambda: 1.0, budget_s=budget_s, say=say)
+
     monkeypatch.setattr(measuring, "plan", tiny)
-    monkeypatch.setattr(measuring, "HostWitness", quiet_host)
+    monkeypatch.setattr(measuring, "HostWitness", limited)
     path = tmp_path / "s.jsonl"
     session = run_calibration("full", ("4bit",), path, Lines(io.StringIO()))
     assert session.skipped == ()

@@ -13,6 +13,7 @@ import tokroof
 from calibrate.commands.calibrate import fitting_runs
 from calibrate.commands.demo import DRAFT_LENGTHS, FAST_ARMS, FORMATS, SLOW_ARMS
 from calibrate.environment import read_environment
+from calibrate.host_witness import HostWitness
 from calibrate.run_file import read_runs
 from model.catalog import architecture_names
 from model.errors import InputError
@@ -99,9 +100,19 @@ acceptances = [0.5]
 """
 
 
+def quiet_host(**_: object) -> HostWitness:
+    return HostWitness(lambda: 1e-3)
+
+
 def test_a_grid_stops_resumes_and_feeds_validate(
-    tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # However busy this computer is: of makes beside a slow host no drift would be told.
+    monkeypatch.setattr("calibrate.decode.host_work_s", lambda: 1e-3)
+    monkeypatch.setattr("calibrate.commands.run_grid.HostWitness", quiet_host)
     plan, output = tmp_path / "plan.toml", str(tmp_path / "runs.jsonl")
     plan.write_text(PLAN.format(tiny=tiny))
     command = ["run", "grid", str(plan), "--output", output]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from model.machine.constant import Origin
 from model.machine.kernels.attention import VectorAttention
 from model.machine.machine import Machine
 from model.machine.overheads import Device, Host, Submission
+from model.machine.profile_file import read_profile, write_profile
+from model.machine.profile_store import named_profile
 from tests.model.machines import flat_law, machine
 
 DEVICE = Device(
@@ -188,12 +191,12 @@ def normed(probe: str, each: Settings) -> Sample:
     return sample(probe, (("network", NORMED), *each), 1.0, COMMITTING)
 
 
-def of_commits() -> Iterator[Sample]:
+def of_commits(planted: Machine = COMMITTING) -> Iterator[Sample]:
     """Deep passes that are waited for, whose device has more to do than their host, or less."""
     for rows in (1, 2, 9):
         for hidden, layers in ((2048, 24), (512, 24)):
             each = settings(hidden, layers, rows, "awaited", "4bit")
-            yield sample("layers", each, 1.0, COMMITTING)
+            yield sample("layers", each, 1.0, planted)
 
 
 def of_head_norms() -> Iterator[Sample]:
@@ -229,6 +232,25 @@ def test_the_walk_is_asked_for_where_a_deep_pass_of_many_commits_was_waited_for(
     assert "walk_share" not in unknown_names(others, gathering)
 
 
+@pytest.mark.parametrize("slowness", [1.02, 1.1])
+def test_deep_passes_that_no_walk_explains_leave_a_share_that_can_be_written(
+    slowness: float, tmp_path: Path
+) -> None:
+    """All of submitting comes before the first kernel, and they take longer still."""
+    planted = replace(COMMITTING, host=replace(COMMITTING.host, walk_share=1.0))
+    known = replace(bare(), kernels_per_commit=50.0)
+    slow = [replace(each, seconds=slowness * each.seconds) for each in of_commits(planted)]
+    constants, _ = fit_overheads([*samples(0.0, planted=planted), *slow], known, known)
+    walk = constants["walk_share"]
+    assert 0.99 < walk.value <= 1.0
+    shipped = named_profile("h200-mlx-0.32.4-no-cudnn")
+    write_profile(
+        replace(shipped, constants={**shipped.constants, "walk_share": walk}),
+        tmp_path / "slow.json",
+    )
+    assert read_profile(tmp_path / "slow.json").constants["walk_share"].value == walk.value
+
+
 def test_norms_of_heads_are_asked_for_where_layers_with_them_were_timed() -> None:
     layers, host = (
         [each for each in of_head_norms() if each.probe == probe] for probe in ("layers", "host")
@@ -242,6 +264,16 @@ def test_norms_of_heads_are_asked_for_where_layers_with_them_were_timed() -> Non
         settings=(("network", MIXTURE), *layers[0].settings[1:], ("num_experts", 8), ("top_k", 2)),
     )
     assert "head_norm_s" not in unknown_names([mixed], bare())
+
+
+@pytest.mark.parametrize("mode", ["awaited", "pipelined"])
+def test_layers_with_norms_that_were_not_timed_on_the_device_alone_tell_nothing_of_them(
+    mode: str,
+) -> None:
+    beside = normed("layers", settings(2048, 4, 1, mode, "4bit"))
+    assert "head_norm_s" not in unknown_names([beside], bare())
+    queued = next(of_head_norms())
+    assert "head_norm_s" in unknown_names([beside, queued], bare())
 
 
 def test_a_pass_that_stays_at_its_context_is_priced_by_how_its_scores_are_aligned() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,17 @@ from tests.calibrate.test_run_record import ENVIRONMENT, PLAIN
 CANVAS = replace(PLAIN, strategy="canvas", canvas=8)
 
 
-def plain(round_s: float) -> Run:
-    return replace(PLAIN, round_s=(round_s,) * 5)
+def plain(round_s: float, **changes: Any) -> Run:
+    return replace(PLAIN, round_s=(round_s,) * 5, **changes)
 
 
-def canvas(round_s: float) -> Run:
+def canvas(round_s: float, **changes: Any) -> Run:
     """One token a round, so that the speedup is the ratio of the rounds."""
-    return replace(CANVAS, round_s=(round_s,) * 5)
+    return replace(CANVAS, round_s=(round_s,) * 5, **changes)
+
+
+def at(minute: int) -> str:
+    return f"2026-11-29T12:{minute:02}:00+00:00"
 
 
 def test_the_plain_make_nearest_in_time_is_the_one_beside() -> None:
@@ -33,10 +38,64 @@ def test_the_plain_make_nearest_in_time_is_the_one_beside() -> None:
         assert paired_speedups(runs) == {key_of(CANVAS): pytest.approx(speedup)}
 
 
-def test_others_between_them_count_as_time() -> None:
+def test_others_between_them_count_as_time_where_dates_are_equal() -> None:
     other = replace(CANVAS, canvas=4)
     runs = [plain(0.2), *[other] * 3, canvas(0.1), other, plain(0.8)]
     assert paired_speedups(runs)[key_of(CANVAS)] == pytest.approx(8.0)
+
+
+def test_the_date_tells_what_is_near_whatever_the_place() -> None:
+    first, own, last = plain(0.2, date=at(0)), canvas(0.1, date=at(9)), plain(0.4, date=at(10))
+    for runs in ([first, own, last], [last, own, first], [own, first, last], [last, first, own]):
+        assert paired_speedups(runs) == {key_of(CANVAS): pytest.approx(4.0)}
+
+
+def test_a_date_without_a_time_or_a_zone_is_compared_as_well() -> None:
+    runs = [
+        plain(0.2, date="2026-11-28"),
+        canvas(0.1, date=at(0)),
+        plain(0.4, date="2026-11-29T11:00:00"),
+    ]
+    assert paired_speedups(runs) == {key_of(CANVAS): pytest.approx(4.0)}
+
+
+QUIET = {"host_work_s": (1e-3, 1.2e-3)}
+SLOW = {"host_work_s": (1e-3, 2e-3)}
+
+
+def pairs(*made: tuple[float, dict[str, Any], dict[str, Any]]) -> list[Run]:
+    """Each minute a plain run and one with a canvas, of such a speedup and beside such hosts."""
+    return [
+        run
+        for minute, (speedup, beside, own) in enumerate(made)
+        for run in (
+            plain(0.1 * speedup, date=at(minute), **beside),
+            canvas(0.1, date=at(minute), **own),
+        )
+    ]
+
+
+class TestDisturbedPairs:
+    """Pairs of which one was made beside a slow host count where there are not two others."""
+
+    @pytest.mark.parametrize("slow", [(SLOW, QUIET), (QUIET, SLOW), (SLOW, SLOW)])
+    def test_two_undisturbed_pairs_are_enough(
+        self, slow: tuple[dict[str, Any], dict[str, Any]]
+    ) -> None:
+        runs = pairs((2.0, QUIET, QUIET), *[(9.0, *slow)] * 3, (3.0, QUIET, QUIET))
+        assert paired_speedups(runs) == {key_of(CANVAS): pytest.approx(2.5)}
+
+    def test_beside_a_single_undisturbed_pair_all_count(self) -> None:
+        runs = pairs((2.0, QUIET, QUIET), (9.0, SLOW, QUIET), (3.0, QUIET, SLOW))
+        assert paired_speedups(runs) == {key_of(CANVAS): pytest.approx(3.0)}
+
+    def test_no_quiet_run_further_away_takes_the_place_of_a_disturbed_one(self) -> None:
+        runs = pairs((2.0, QUIET, QUIET), (3.0, QUIET, QUIET), (4.0, SLOW, QUIET))
+        assert paired_speedups(runs) == {key_of(CANVAS): pytest.approx(2.5)}
+
+    def test_makes_whose_host_was_not_timed_are_undisturbed(self) -> None:
+        runs = pairs((2.0, {}, {}), (3.0, {}, {}), (9.0, SLOW, SLOW), (9.0, SLOW, QUIET))
+        assert paired_speedups(runs) == {key_of(CANVAS): pytest.approx(2.5)}
 
 
 def test_of_several_ratios_the_middle_one_counts() -> None:

@@ -17,8 +17,7 @@ import pytest
 
 from calibrate.commands.validation_output import percent
 from calibrate.comparison import Group, compare_runs, summarise
-from calibrate.host_witness import is_disturbed
-from calibrate.repeats import fastest, fastest_host_s, key_of
+from calibrate.repeats import fastest, fastest_host_s, key_of, undisturbed
 from calibrate.run_file import read_runs
 from calibrate.run_record import Run
 from model.machine.profile_store import named_profile
@@ -38,19 +37,19 @@ PROFILES = dict.fromkeys((QUIET, NO_CUDNN), "h200-mlx-0.32.4-no-cudnn") | dict.f
 TARGETS = {"tokens_per_s, plain": (0.05, None), "speedup": (0.08, 0.2)}
 """Median and p90 that the machine which was calibrated was to be met with, without its runs."""
 MEDIANS = {
-    (QUIET, "tokens_per_s"): (182, 0, 0.103),
+    (QUIET, "tokens_per_s"): (182, 0, 0.088),
     (QUIET, "tokens_per_s, plain"): (19, 0, 0.041),
     (QUIET, "tokens_per_s, batch"): (26, 0, 0.082),
     (QUIET, "tokens_per_s, canvas"): (24, 0, 0.113),
     (QUIET, "tokens_per_s, diffusion, forced"): (18, 0, 0.125),
-    (QUIET, "tokens_per_s, layer-skip, forced"): (25, 0, 0.093),
-    (QUIET, "tokens_per_s, prompt-lookup, forced"): (12, 0, 0.123),
-    (QUIET, "tokens_per_s, speculative, forced"): (54, 0, 0.091),
+    (QUIET, "tokens_per_s, layer-skip, forced"): (25, 0, 0.082),
+    (QUIET, "tokens_per_s, prompt-lookup, forced"): (12, 0, 0.084),
+    (QUIET, "tokens_per_s, speculative, forced"): (54, 0, 0.067),
     (QUIET, "tokens_per_s, speculative, own draft, forced"): (4, 0, 0.235),
-    (QUIET, "speedup"): (145, 0, 0.077),
-    (QUIET, "speedup, llama-3.1-8b"): (85, 0, 0.049),
-    (NO_CUDNN, "tokens_per_s"): (182, 0, 0.104),
-    (NO_CUDNN, "speedup"): (145, 0, 0.068),
+    (QUIET, "speedup"): (145, 0, 0.073),
+    (QUIET, "speedup, llama-3.1-8b"): (85, 0, 0.045),
+    (NO_CUDNN, "tokens_per_s"): (182, 0, 0.109),
+    (NO_CUDNN, "speedup"): (145, 0, 0.066),
     (OWN, "tokens_per_s"): (164, 0, 0.09),
     (OWN, "tokens_per_s, plain"): (19, 0, 0.09),
     (OWN, "tokens_per_s, batch"): (26, 0, 0.125),
@@ -58,15 +57,15 @@ MEDIANS = {
     (OWN, "tokens_per_s, layer-skip, forced"): (25, 0, 0.09),
     (OWN, "tokens_per_s, prompt-lookup, forced"): (12, 0, 0.115),
     (OWN, "tokens_per_s, speculative, forced"): (54, 0, 0.08),
-    (OWN, "speedup"): (145, 0, 0.118),
+    (OWN, "speedup"): (145, 0, 0.114),
     (OTHER, "tokens_per_s"): (288, 48, 0.105),
-    (OTHER, "speedup"): (217, 0, 0.158),
+    (OTHER, "speedup"): (217, 0, 0.164),
     (THIRD, "tokens_per_s"): (60, 0, 0.21),
 }
 """Comparisons of each group, those refused for known plans, and the median error reached."""
 SIGNS = {
-    (QUIET, "speedup"): 0.99,
-    (NO_CUDNN, "speedup"): 0.98,
+    (QUIET, "speedup"): 0.98,
+    (NO_CUDNN, "speedup"): 0.99,
     (OWN, "speedup"): 1.0,
     (OTHER, "speedup"): 0.99,
     (THIRD, "speedup"): 1.0,
@@ -161,8 +160,7 @@ def slowest_over_fastest(runs: Iterable[Run]) -> list[float]:
 def test_makes_of_one_decode_differ_as_the_readme_says() -> None:
     """The host's own witness tells which were disturbed, and not what was measured."""
     runs = runs_of(QUIET)
-    fastest_s = fastest_host_s(runs)
-    quiet = [run for run in runs if not is_disturbed(run.host_work_s, fastest_s)]
+    quiet = undisturbed(runs, fastest_host_s(runs))
     assert (len(runs), len(fastest(runs))) == (654, 182)
     readme = " ".join(README.read_text(encoding="utf-8").split())
     assert f"beside {len(runs) - len(quiet)} of the {len(runs)} runs" in readme
@@ -217,7 +215,7 @@ def test_without_cudnn_rounds_are_shorter_and_long_contexts_slower() -> None:
 
     for context in (128, 16_384):
         planned_s, own_s = times_s(drafted, context)
-        assert planned_s > 3.0 * own_s
+        assert planned_s > 2.8 * own_s
     planned_s, own_s = times_s(plain, 16_384)
     assert own_s > 1.4 * planned_s
     readme = README.read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from io import StringIO
@@ -12,7 +13,15 @@ import tokroof
 from calibrate.campaign.agenda import Agenda, drifts, planned_key, recorded_key
 from calibrate.campaign.plan import PLAIN, PlannedRun
 from calibrate.campaign.shelf import Shelf, check_format
-from calibrate.commands.run_grid import closing, conduct, report
+from calibrate.commands.run_grid import (
+    GUESSED_RUN_S,
+    OVERHEAD_S,
+    WAIT_SHARE,
+    closing,
+    conduct,
+    report,
+)
+from calibrate.host_witness import HostWitness
 from calibrate.networks import Network
 from calibrate.progress import Lines
 from calibrate.run_file import append_run, read_runs
@@ -333,6 +342,51 @@ def test_the_drift_is_the_last_repeat_over_the_first() -> None:
     shown = report([first, last], PLANNED, 0, 1, Path("runs.jsonl"))
     assert "2 of 4 runs are in runs.jsonl, 1 could not be made" in shown
     assert "drifted: smollm2-135m 4bit at 64 +10.0%" in shown
+
+
+def test_makes_beside_a_slow_host_tell_no_drift() -> None:
+    first, slow, last = (
+        made(PLANNED[0], round_s=(round_s,) * 5, host_work_s=(1e-3, work_s))
+        for round_s, work_s in ((0.2, 1e-3), (0.4, 2e-3), (0.22, 1e-3))
+    )
+    for runs in ([first, slow, last], [slow, first, last], [first, last, slow]):
+        ((_, drift),) = drifts(runs)
+        assert drift == pytest.approx(0.1)
+    assert drifts([first, slow]) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "known_s", "left"),
+    [
+        ([], math.inf, 5),
+        (lasting(100), math.inf, 4),
+        ([QUIET, *beside(2e-3, 100)], 1e-3, 4),
+        ([replace(QUIET, environment=ELSEWHERE.environment), *beside(2e-3, 100)], 2e-3, 4),
+        (beside(2e-3, *[100] * 5), 2e-3, 0),
+    ],
+    ids=["none", "untimed", "another-plan", "another-machine", "all"],
+)
+def test_a_grid_knows_its_host_from_records_and_waits_for_a_share_of_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: list[Run], known_s: float, left: int
+) -> None:
+    given: dict[str, Any] = {}
+
+    def witness(**settings: Any) -> HostWitness:
+        given.update(settings)
+        return HostWitness(lambda: 1.0)
+
+    here = "calibrate.commands.run_grid"
+    monkeypatch.setattr(f"{here}.HostWitness", witness)
+    monkeypatch.setattr(f"{here}.read_environment", lambda: ENVIRONMENT)
+    monkeypatch.setattr(f"{here}.conduct", lambda *_, **__: [])  # pyright: ignore
+    plan, output = tmp_path / "plan.toml", tmp_path / "runs.jsonl"
+    plan.write_text(AGREEING)
+    for run in before:
+        append_run(output, run)
+    assert tokroof.main(["run", "grid", str(plan), "--output", str(output)]) == 0
+    assert given["known_s"] == known_s
+    assert given["budget_s"] == WAIT_SHARE * left * (OVERHEAD_S + GUESSED_RUN_S)
+    assert callable(given["say"])
 
 
 def test_the_last_line_counts_what_could_not_be_made_by_reason() -> None:

@@ -72,7 +72,27 @@ class TestPlannedRuns:
         assert len(first) == len(second) == 2 * 4 * 2 * 2
         assert [run.made_before for run in first[:8]] == [0] * 4 + [1] * 4
         assert [run.made_before for run in second[:8]] == [2] * 4 + [3] * 4
-        assert [replace(run, made_before=run.made_before + 2) for run in first] == [*second]
+        again = [replace(run, made_before=run.made_before + 2) for run in first]
+        # Each repeat goes the other way, so that its four decodes stand in reverse.
+        assert [run for at in range(0, 32, 4) for run in again[at : at + 4][::-1]] == [*second]
+
+    @pytest.mark.parametrize(
+        ("passes", "repeats", "reversed_ones"), [(4, 1, (1, 3)), (2, 2, (1, 2)), (2, 3, (1, 3, 5))]
+    )
+    def test_passes_go_there_and_back_like_repeats(
+        self, tmp_path: Path, passes: int, repeats: int, reversed_ones: tuple[int, ...]
+    ) -> None:
+        text = SMALL.replace("seed = 3", f"passes = {passes}")
+        text = text.replace("repeats = 2", f"repeats = {repeats}")
+        runs = planned_runs(read_plan(written(tmp_path, text)))
+        here = [run for run in runs if (run.format_name, run.context) == ("4bit", 16)]
+        names = [run.settings.text for run in here]
+        there, back = names[:4], names[3::-1]
+        assert names == [
+            name
+            for number in range(passes * repeats)
+            for name in (back if number in reversed_ones else there)
+        ]
 
     def test_passes_let_makes_agree_without_repeats(self, tmp_path: Path) -> None:
         text = SMALL.replace("seed = 3", "passes = 3")

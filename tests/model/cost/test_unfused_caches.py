@@ -132,7 +132,8 @@ class TestAlignedScores:
     HERE = replace(MEAN, aligned_attention=flat_law(bandwidth=4e9))
 
     def kv_s(self, here: Machine, rows: int, context: int, *, stays: bool) -> float:
-        cost = forward_pass(network(block(FULL)), here, rows=rows, context=context, stays=stays)
+        keys = context + rows if stays else None
+        cost = forward_pass(network(block(FULL)), here, rows=rows, context=context, keys=keys)
         return float(cost.kv_s)
 
     @pytest.mark.parametrize(("rows", "context"), [(4, 1004), (8, 1000), (5, 4091)])
@@ -161,7 +162,7 @@ class TestAlignedScores:
     def test_arrays_of_rows_and_contexts_are_aligned_one_by_one(self) -> None:
         rows, contexts = np.array([[3], [4], [8]]), np.array([1000, 1004, 1005])
         together = forward_pass(
-            network(block(FULL)), self.HERE, rows=rows, context=contexts, stays=True
+            network(block(FULL)), self.HERE, rows=rows, context=contexts, keys=rows + contexts
         )
         alone = [
             [self.kv_s(self.HERE, row, context, stays=True) for context in (1000, 1004, 1005)]

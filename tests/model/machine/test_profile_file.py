@@ -136,6 +136,29 @@ class TestLawsOfScores:
         with pytest.raises(InputError, match=line):
             profile_from_json(json.dumps(whole), "p")
 
+    @pytest.mark.parametrize("power", [0.0, -0.5, 1.1])
+    def test_an_impossible_power_of_depth_is_refused(self, power: float) -> None:
+        whole = self.document()
+        whole["aligned_attention"]["depth_power"] = power
+        with pytest.raises(InputError, match="grows by an impossible power of depth"):
+            profile_from_json(json.dumps(whole), "p")
+
+    @pytest.mark.parametrize("share", [0.0, 1.0 + 1e-9, 1.5])
+    def test_no_share_of_submitting_beyond_all_of_it_is_read(self, share: float) -> None:
+        whole = self.document()
+        whole["constants"]["walk_share"]["value"] = share
+        with pytest.raises(InputError, match="walk_share: is not a share of submitting a pass"):
+            profile_from_json(json.dumps(whole), "p")
+
+    def test_draws_of_a_share_may_be_more_than_all(self) -> None:
+        """They are capped where a pass is priced."""
+        whole = self.document()
+        share = whole["constants"]["walk_share"]
+        share |= {"value": 1.0, "draws": [2.0, *share["draws"][1:]]}
+        profile = profile_from_json(profile_to_json(profile_from_json(json.dumps(whole), "p")), "p")
+        assert profile.constants["walk_share"].value == 1.0
+        assert profile.constants["walk_share"].draws[0] == 2.0
+
     def test_a_law_without_rates_is_refused(self) -> None:
         whole = self.document()
         for name in [name for name in whole["constants"] if name.startswith("aligned.")]:

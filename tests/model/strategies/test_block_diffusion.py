@@ -71,11 +71,29 @@ def test_a_block_stays_at_its_context_so_that_its_scores_are_aligned_or_not(cont
     for rows in (4, 8):
         single = diffusion(block_length=rows, passes=1, answer_tokens=rows, cached=True)
         staying, growing = (
-            float(forward_pass(TARGET, here, rows=rows, context=context, stays=stays).device_s)
-            for stays in (True, False)
+            float(forward_pass(TARGET, here, rows=rows, context=context, keys=keys).device_s)
+            for keys in (context + rows, None)
         )
         assert (staying < growing) == ((context + rows) % 8 == 0)
         assert float(single.round(TARGET, here, context).round_s) == pytest.approx(staying)
+
+
+@pytest.mark.parametrize(
+    ("context", "canvas", "is_aligned"),
+    [(0, 4092, False), (0, 4096, True), (1000, 3092, False), (1000, 3096, True), (3, 4093, True)],
+)
+def test_without_a_cache_the_canvas_is_all_keys_and_no_row_counts_twice(
+    context: int, canvas: int, is_aligned: bool
+) -> None:
+    """Twice 4,092 would be a multiple of 8."""
+    rule = VectorAttention(most_rows=3, head_dims=(64,), fused_beyond=False)
+    mean, best = flat_law(bandwidth=1e8), flat_law(bandwidth=1e9)
+    here = machine(LINEAR, vector_attention=rule, unfused_attention=mean, aligned_attention=best)
+    rows = context + canvas
+    growing = forward_pass(TARGET, here, rows=rows, context=rows)
+    saved_s = 0.9 * float(growing.kv_s) if is_aligned else 0.0
+    found = diffusion(answer_tokens=32, canvas_tokens=canvas).round(TARGET, here, context)
+    assert float(found.round_s) == pytest.approx(float(growing.device_s) - saved_s)
 
 
 def test_by_hand() -> None:
