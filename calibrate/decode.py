@@ -20,6 +20,7 @@ import mlx.core as mx
 from mlx_lm.generate import generation_stream
 
 from calibrate.decoding.checks import check_prompt
+from calibrate.decoding.expert_choice import distinct_experts, noted_choices, switches
 from calibrate.decoding.loops import Arm, arm
 from calibrate.decoding.start import Start
 from calibrate.decoding.streams import Arrivals, Loop
@@ -34,6 +35,9 @@ from calibrate.timing import Clock
 Progress: TypeAlias = Callable[[int, int], None]
 
 WARM_PROMPT_TOKENS = 8
+COUNTED_PROMPT_TOKENS = 257
+"""Of a prompt that no cache keeps, before the rounds whose experts are counted."""
+COUNTED_ROUNDS = 8
 LEAST_ROUNDS = 8
 """Rounds that a run with a time limit has at least."""
 
@@ -85,20 +89,23 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
             round_s, accepted, output = time_rounds(arrivals, tokens, pace)
         mx.synchronize(generation_stream)  # plain decoding has one more pass under way
         after_s = host_work_s()
-    lookup = arm.lookup
+        found = identity(arm.target, arm.settings, date)
+        proposed = arm.lookup.proposed[1 : 1 + len(round_s)] if arm.lookup else ()
+        distinct = counted_experts(arm, start)
     return Run(
-        **identity(arm.target, arm.settings, date),
+        **found,
         context_tokens=start.context,
         context_filled=start.filled,
         plans_apart=start.is_apart,
         tokens=min(tokens, len(output)),
         round_s=tuple(round_s),
         accepted=tuple(accepted),
-        proposed=tuple(lookup.proposed[1 : 1 + len(round_s)]) if lookup else (),
+        proposed=tuple(proposed),
         output=tuple(output[:tokens]),
         matches_plain=None,
         library=arm.library,
         host_work_s=(before_s, after_s),
+        distinct_experts=distinct,
     )
 
 
@@ -160,11 +167,28 @@ def warm(arm: Arm, start: Start) -> None:
     From the start itself where its caches are kept, for attention has other kernels at other
     lengths; else from the last tokens of the prompt.
     """
-    kept = all(start.holds(network) for network in arm.networks)
-    begin = start if kept else start.ending(WARM_PROMPT_TOKENS)
+    begin = short_start(arm, start, WARM_PROMPT_TOKENS)
     for loop in arm.warm_loops:
         _run(loop, begin, WARM_ROUNDS * (arm.settings.draft_length + 1))
     mx.synchronize(generation_stream)
+
+
+def counted_experts(arm: Arm, start: Start) -> float:
+    """The experts that the target's passes of several rows read, over some untimed rounds."""
+    places, rows = switches(arm.target.model), arm.settings.rows
+    if rows == 1 or not places:
+        return 0.0
+    with noted_choices(places) as choices:
+        begin = short_start(arm, start, COUNTED_PROMPT_TOKENS)
+        _run(arm.loop, begin, COUNTED_ROUNDS * (arm.settings.draft_length + 1))
+        mx.synchronize(generation_stream)
+    return distinct_experts(choices, rows)
+
+
+def short_start(arm: Arm, start: Start, tokens: int) -> Start:
+    """The start itself where its caches are kept, else the last tokens of its prompt."""
+    kept = all(start.holds(network) for network in arm.networks)
+    return start if kept else start.ending(tokens)
 
 
 def _run(loop: Loop, start: Start, tokens: int) -> None:

@@ -1,8 +1,9 @@
 """Networks that can really run: of random weights from a config alone, or loaded from a folder.
 
 A pass costs the same whatever the weights are, so random ones time an architecture that was
-never downloaded. What they cannot tell is acceptance. Nothing here reaches the internet, and no
-code that comes with a model is run.
+never downloaded. What they cannot tell is acceptance, nor which experts trained rows have in
+common: random ones choose by chance (:mod:`calibrate.random_weights`), and masks alike. Nothing
+here reaches the internet, and no code that comes with a model is run.
 """
 
 # MLX's own hints are open in places.

@@ -1,7 +1,7 @@
 """Random weights in the form in which they are stored, sane enough to run through any depth."""
 
 # MLX's stub leaves the arguments of `eval` untyped.
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ import math
 from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
+
+EMBEDDED = 4.0
+"""Standard deviation of the numbers of an embedded token, as large as in trained networks.
+
+A sublayer of random weights adds numbers of 0.2 to 0.6, and those of attention are much the same in
+all rows, being a mean over the text. Beside embeddings that are drawn like matrices these soon are
+all there is, and every row chooses the same experts."""
 
 
 def draw_weights(module: Any, seed: int) -> None:
     """Replace every matrix of an mlx-lm module by a random one, and compute it.
 
     Entries have variance near 1 / inputs, so that activations stay finite through any number of
-    layers. Norms, biases and state constants keep what their class starts with. One matrix is
-    drawn at a time, and the lazy one that it replaces is never computed: nothing is held twice.
+    layers; those of embeddings are larger (`EMBEDDED`), so that rows stay different. Norms, biases
+    and state constants keep what their class starts with. One matrix is drawn at a time, and the
+    lazy one that it replaces is never computed: nothing is held twice.
     Equal seeds draw equal weights.
     """
     key = mx.random.key(seed)
@@ -24,20 +33,28 @@ def draw_weights(module: Any, seed: int) -> None:
         if "weight" not in part or part.weight.ndim < 2:
             continue
         key, own_key = mx.random.split(key)
+        limit = math.sqrt(3) * _deviation(part)
         if "scales" in part:
-            _draw_codes(part, own_key)
+            _draw_codes(part, limit, own_key)
         else:
-            _draw_floats(part, own_key)
+            _draw_floats(part, limit, own_key)
 
 
-def _draw_floats(part: Any, key: mx.array) -> None:
-    limit = math.sqrt(3 / part.weight.shape[-1])
+def _deviation(part: Any) -> float:
+    if isinstance(part, nn.Embedding | nn.QuantizedEmbedding):
+        return EMBEDDED
+    is_packed = "scales" in part
+    inputs = part.scales.shape[-1] * part.group_size if is_packed else part.weight.shape[-1]
+    return 1.0 / math.sqrt(inputs)
+
+
+def _draw_floats(part: Any, limit: float, key: mx.array) -> None:
     shape, dtype = part.weight.shape, part.weight.dtype
     part.weight = mx.random.uniform(-limit, limit, shape, dtype=dtype, key=key)
     mx.eval(part.weight)
 
 
-def _draw_codes(part: Any, key: mx.array) -> None:
+def _draw_codes(part: Any, limit: float, key: mx.array) -> None:
     """Random codes under one scale: the kernels that read them cannot tell the difference.
 
     An affine weight is scale * code + bias, and symmetric about 0 to the last bit: a mean however
@@ -46,7 +63,6 @@ def _draw_codes(part: Any, key: mx.array) -> None:
     """
     *rows, words = part.weight.shape
     shape = part.scales.shape
-    limit = math.sqrt(3 / (shape[-1] * part.group_size))
     # 16 bits at a time: MLX makes wider integers from a float, and their low bits are 0.
     codes = mx.random.randint(0, 2**16, (*rows, 2 * words), dtype=mx.uint16, key=key)
     codes = codes.view(mx.uint32)

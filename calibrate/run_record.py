@@ -52,6 +52,8 @@ class Run:
             records without a library's attention may state it, and it means nothing there.
         host_work_s: What a fixed piece of the host's work took just before the rounds and just
             after (:mod:`calibrate.host_witness`).
+        distinct_experts: How many different experts the target's pass of several rows read in the
+            mean layer (:mod:`calibrate.decoding.expert_choice`); 0 where that was not counted.
         library: The library whose loop it was, with its version; "" for mlx-lm, whose version is
             in the environment.
 
@@ -93,6 +95,7 @@ class Run:
     new_shapes: tuple[bool, ...] = ()
     library: str = ""
     host_work_s: tuple[float, ...] = ()
+    distinct_experts: float = 0.0
 
     def __post_init__(self) -> None:
         check_run(self)

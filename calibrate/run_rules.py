@@ -69,6 +69,11 @@ def check_run(run: Run) -> None:
             "has no time above 0",
         ),
         (
+            run.distinct_experts == 0.0 or run.distinct_experts >= 1.0,
+            "distinct_experts",
+            "is below 1",
+        ),
+        (
             len(run.commits) == (len(run.round_s) if run.block else 0),
             "commits",
             "has not one count per round of diffusion",

@@ -133,6 +133,11 @@ class Settings:
         yield sum(deciding) <= 1, "steps, committed and threshold", "are more than one"
 
     @property
+    def rows(self) -> int:
+        """Rows of the target's pass in a round: a draft and one more, a batch, or a canvas."""
+        return self.block or self.canvas or self.batch * (self.draft_length + 1)
+
+    @property
     def _skips(self) -> str:
         return f"{list(self.skipped_attention)} and {list(self.skipped_mlp)}"
 

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from calibrate.run_record import Run
 from calibrate.run_settings import STRATEGIES
+from calibrate.shared_choice import as_chosen
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
 from model.network.head_target import load_head
@@ -32,7 +33,7 @@ def strategy_of(run: Run, machine: Machine) -> tuple[AbstractStrategy, Checkpoin
     Raises:
         InputError: the target or draft is not known.
     """
-    target = machine.as_run(load_target(run.target, run.target_format))
+    target = as_chosen(machine.as_run(load_target(run.target, run.target_format)), run)
     if run.strategy == "canvas":
         # Nothing stays in the cache, so that every pass meets the same context.
         return bare_passes(run.canvas), target, float(run.context_tokens)

@@ -30,6 +30,8 @@ def summary(run: Run, tokenizer: Any | None) -> str:
         parts.append(f"acceptance by position {rates}")
     if run.proposed:
         parts.append(f"a match in {run.match:.0%} of rounds")
+    if run.distinct_experts:
+        parts.append(read_experts(run))
     if run.matches_plain is not None:
         same = "output equals plain" if run.matches_plain else "output differs from plain"
         parts.append(same)
@@ -47,6 +49,13 @@ def _denoised(run: Run, tokenizer: Any | None) -> str:
         f"{run.tokens_per_pass:.2f} tokens of the answer per pass",
         f"{run.tokens_per_s:.2f} tok/s",
     ]
+    if run.distinct_experts:
+        parts.append(read_experts(run))
     if tokenizer is not None:
         parts.append(repr(tokenizer.decode(list(run.output))))
     return "; ".join(parts)
+
+
+def read_experts(run: Run) -> str:
+    """How much of a mixture a pass reads."""
+    return f"{run.distinct_experts:.1f} experts read in each layer by {run.settings.rows} rows"

@@ -19,6 +19,7 @@ import mlx.core as mx
 
 from calibrate.decode import identity
 from calibrate.decoding.checks import check_prompt
+from calibrate.decoding.expert_choice import distinct_experts, noted_choices, switches
 from calibrate.host_witness import MOST_WAIT_S, HostWitness, host_work_s
 from calibrate.mlx_device import resident
 from calibrate.networks import Network
@@ -90,8 +91,10 @@ def run_diffusion(
         before_s = host_work_s()
         seen = denoise(network, prompt, answer, settings, clock, progress)
         after_s = host_work_s()
+        found = identity(network, settings, date)
+        distinct = counted_experts(network, prompt, min(answer, 2 * settings.block), settings)
     return Run(
-        **identity(network, settings, date),
+        **found,
         context_tokens=len(prompt),
         tokens=answer,
         round_s=seen.round_s,
@@ -102,4 +105,18 @@ def run_diffusion(
         matches_plain=None,
         library=library_name(),
         host_work_s=(before_s, after_s),
+        distinct_experts=distinct,
     )
+
+
+def counted_experts(
+    network: Network, prompt: Sequence[int], answer: int, settings: Settings
+) -> float:
+    """The experts that the passes of an answer read, untimed; those of the prompt do not count."""
+    places = switches(network.model)
+    if not places:
+        return 0.0
+    denoise = FAMILIES[network.model.config.model_type]
+    with noted_choices(places) as choices:
+        seen = denoise(network, prompt, answer, settings, time.perf_counter, None)
+    return distinct_experts(choices[-len(places) * len(seen.commits) :], settings.block)

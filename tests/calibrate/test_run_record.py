@@ -282,7 +282,7 @@ def test_a_file_from_before_the_later_fields_is_read(tmp_path: Path) -> None:
         del record[name]
     for name in ("block", "steps", "committed", "threshold"):
         del record[name]
-    del record["host_work_s"]
+    del record["host_work_s"], record["distinct_experts"]
     file.write_text(json.dumps(record))
     assert read_runs(file) == (SPECULATIVE,)
 
@@ -403,6 +403,8 @@ def changed(**changes: Any) -> str:
         ),
         (changed(host_work_s=[0.001, 0.0]), "host_work_s: has no time above 0"),
         (changed(host_work_s=[-0.001]), "host_work_s: has no time above 0"),
+        (changed(distinct_experts=0.5), "distinct_experts: is below 1"),
+        (changed(distinct_experts=-3.0), "distinct_experts: is below 1"),
         (changed(date="yesterday"), "date: is no date of ISO 8601"),
         (changed(context_tokens=-1), "context_tokens: is no length of a prompt"),
         ("[" * 100_000, "runs.jsonl:2: is not JSON that can be read"),

@@ -11,6 +11,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
+from calibrate.decoding.expert_choice import distinct_experts, noted_choices, switches
 from calibrate.environment import read_environment
 from calibrate.known_plans import Plans
 from calibrate.networks import Network
@@ -89,6 +90,18 @@ def test_watching_llada_changes_no_token(tmp_path: Path) -> None:
     )
     assert tuple(own[0].tolist()) == run.output
     assert MASK not in run.output
+
+
+def test_the_experts_of_each_pass_are_counted(network: Network) -> None:
+    """One call of each layer a pass, the prompt's passes before those of the answer."""
+    run = run_diffusion(network, PROMPT, BLOCK, settings(steps=4))
+    places = switches(network.model)
+    with noted_choices(places) as choices:
+        run_diffusion(network, PROMPT, BLOCK, settings(steps=4))
+    # Warmed up, timed, and counted: the last of the three is what is counted.
+    last = choices[-len(places) * len(run.commits) :]
+    assert run.distinct_experts == distinct_experts(last, BLOCK) > 2.0
+    assert len(choices) % len(places) == 0
 
 
 def noted(network: Network, answer: int) -> tuple[tuple[int, bool], ...]:
