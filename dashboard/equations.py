@@ -52,6 +52,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Fit": (
         "calibrate.fit.law_fit",
         "calibrate.fit.curves",
+        "calibrate.fit.scores",
         "calibrate.fit.overheads",
         "calibrate.fit.experts",
         "calibrate.fit.bootstrap",

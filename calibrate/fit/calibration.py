@@ -72,8 +72,8 @@ def fit_profile(
     experts, of_experts = fit_experts(samples, kernel.value, jitter_s)
     laws += experts
     vector = own_attention(environment)
-    attention = fit_attention(samples, kernel.value, jitter_s, activation_bytes, vector)
-    known = {"kernel_s": kernel} | of_experts
+    attention, of_scores = fit_attention(samples, kernel.value, jitter_s, activation_bytes, vector)
+    known = {"kernel_s": kernel} | of_experts | of_scores
     for law in (*laws, *attention.values()):
         known |= law.constants
     forms = {shape: law.form for shape, law in attention.items()}

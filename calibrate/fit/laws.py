@@ -15,16 +15,17 @@ from calibrate.fit.bootstrap import drawn
 from calibrate.fit.fills import common_fills
 from calibrate.fit.law_fit import fit_law, residuals_log
 from calibrate.fit.observations import NOISE_FLOOR_LOG, Observations
+from calibrate.fit.scores import score_constant, scores_of
 from calibrate.samples import REFERENCE, Sample
 from model.cost.cache_cost import cache_product, scores_product
 from model.machine.constant import Constant, Origin
 from model.machine.kernels.attention import VectorAttention, is_unfused, leaves_scores
 from model.machine.kernels.dispatch import Dispatch, Kernel, KernelUse
-from model.machine.profile import ALIGNED, TWO_PASS, UNFUSED, LawForm, RegimeForm
+from model.machine.profile import ALIGNED, SCORE, TWO_PASS, UNFUSED, LawForm, RegimeForm
 from model.machine.row_law import RowLaw, Shape, shape_of
 from model.network.mixer import Attention
 from model.network.weight_format import weight_format
-from model.units import Array
+from model.units import Array, Quantity
 
 RATES = (("bandwidth_bytes_per_s", "byte/s"), ("flops_per_s", "FLOP/s"))
 SCORES = (UNFUSED, ALIGNED)
@@ -101,8 +102,8 @@ def fit_attention(
     jitter_s: float,
     element_bytes: int,
     vector: VectorAttention | None = None,
-) -> dict[str, FittedLaw]:
-    """The laws of attention over a cache by their shapes, of what was timed.
+) -> tuple[dict[str, FittedLaw], dict[str, Constant]]:
+    """The laws of attention over a cache by their shapes, of what was timed, and `score_s`.
 
     `vector` is the rule of the runtime's own kernel, where its tables have one.
     """
@@ -110,6 +111,10 @@ def fit_attention(
     for sample in samples:
         if sample.probe == "attention":
             groups[attention_shape(sample, vector)].append(sample)
+    score = None
+    if leaves_scores(vector):
+        aligned = groups[ALIGNED]
+        score = score_constant(aligned, sigmas_log(aligned, jitter_s), vector.beyond_tile_rows)
     known: dict[str, dict[int, Kernel | None]] = {UNFUSED: {1: None}}
     if leaves_scores(vector):
         tiled = Kernel(
@@ -122,10 +127,15 @@ def fit_attention(
             ALIGNED: {vector.most_rows + 1: tiled},
         }
     floors = attention_floors_s(groups, kernel_s)
-    return {
+    laws = {
         shape: fitted(
             attention_observations(
-                group, floors[shape], jitter_s, element_bytes, unfused=shape in SCORES
+                group,
+                floors[shape],
+                jitter_s,
+                element_bytes,
+                unfused=shape in SCORES,
+                score_s=score.value if score else 0.0,
             ),
             "",
             shape,
@@ -135,6 +145,7 @@ def fit_attention(
         for shape, group in groups.items()
         if group
     }
+    return laws, {} if score is None else {SCORE: score}
 
 
 def attention_shape(sample: Sample, vector: VectorAttention | None) -> str:
@@ -186,9 +197,15 @@ def linear_observations(samples: list[Sample], kernel_s: float, jitter_s: float)
 
 
 def attention_observations(
-    samples: list[Sample], floor_s: float, jitter_s: float, element_bytes: int, *, unfused: bool
+    samples: list[Sample],
+    floor_s: float,
+    jitter_s: float,
+    element_bytes: int,
+    *,
+    unfused: bool,
+    score_s: float = 0.0,
 ) -> Observations:
-    """Attention as a product, as :mod:`model.cost.cache_cost` has it, net of its floor."""
+    """Attention as a product, as :mod:`model.cost.cache_cost` has it, net of floor and traffic."""
     mixers = [
         Attention(
             query_heads=sample.number("query_heads"),
@@ -205,23 +222,24 @@ def attention_observations(
         else cache_product(mixer, sample.number("context"), element_bytes)
         for mixer, sample in zip(mixers, samples, strict=True)
     ]
+    moved_s = score_s * np.array([scores_of(sample) for sample in samples]) if unfused else 0.0
     return Observations(
         rows=np.array([sample.number("rows") for sample in samples], dtype=float),
         read_bytes=np.array([each.read_bytes for each in products], dtype=float),
         depth=np.array([each.depth for each in products], dtype=float),
         columns=np.array([each.columns for each in products], dtype=float),
-        seconds=net_seconds(samples, floor_s),
-        sigma_log=sigmas_log(samples, jitter_s, floor_s),
+        seconds=net_seconds(samples, floor_s + moved_s),
+        sigma_log=sigmas_log(samples, jitter_s, floor_s + moved_s),
     )
 
 
-def net_seconds(samples: list[Sample], kernel_s: float) -> Array:
+def net_seconds(samples: list[Sample], kernel_s: Quantity) -> Array:
     """Times without the kernel's floor, of which a short product cannot be all."""
     gross = np.array([sample.seconds for sample in samples])
     return np.maximum(gross - kernel_s, SMALLEST_SHARE * gross)
 
 
-def sigmas_log(samples: list[Sample], jitter_s: float, floor_s: float = 0.0) -> Array:
+def sigmas_log(samples: list[Sample], jitter_s: float, floor_s: Quantity = 0.0) -> Array:
     """Relative uncertainty of the timings, net of `floor_s`.
 
     Their spread over repeats, and the jitter of one kernel between visits: a busy host adds so

@@ -23,6 +23,7 @@ from model.machine.profile import (
     DEVICE_CONSTANTS,
     MORE_ROWS,
     ONE_ROW,
+    SCORE,
     WALK_SHARE,
 )
 from model.network.checkpoint import Checkpoint
@@ -166,8 +167,9 @@ def with_constants(machine: Machine, values: Mapping[str, Quantity]) -> Machine:
 
 
 def without_overheads(machine: Machine) -> Machine:
-    """The machine with everything fitted here set to nothing; its kernel floor stays."""
-    nothing = {each.name: 0.0 for each in fields(Device)} | {"kernel_s": machine.device.kernel_s}
-    device = Device(**nothing)
+    """The machine with everything fitted here set to nothing; what kernels alone told stays."""
+    nothing = {each.name: 0.0 for each in fields(Device)}
+    known = {name: getattr(machine.device, name) for name in ("kernel_s", SCORE)}
+    device = Device(**nothing | known)
     host = Host(**{each.name: 0.0 for each in fields(Host)})
     return replace(machine, device=device, host=host, submissions={}, apart_reread=0.0)

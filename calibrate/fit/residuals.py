@@ -77,7 +77,12 @@ def residuals(profile: Profile, samples: Sequence[Sample]) -> tuple[Residual, ..
     floors = attention_floors_s(caches, kernel_s)
     for shape, group in caches.items():
         seen = attention_observations(
-            group, floors[shape], 0.0, machine.activation_bytes, unfused=shape in SCORES
+            group,
+            floors[shape],
+            0.0,
+            machine.activation_bytes,
+            unfused=shape in SCORES,
+            score_s=float(np.asarray(machine.device.score_s)),
         )
         found += _of_law(special.get(shape) or machine.attention, group, seen)
     formats = {name for name, _ in machine.laws}

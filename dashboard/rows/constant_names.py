@@ -21,6 +21,7 @@ SINGLE = {
     "norm_s": "a norm beyond the two of a usual layer",
     "head_norm_s": "a norm of queries or keys",
     "unfused_layer_s": "what attention of several kernels adds to a layer",
+    "score_s": "a score of attention goes through memory and back",
     "batch_layer_s": "what a layer takes on top as soon as several sequences share the pass",
     "build_layer_s": "the processor builds the graph of a layer",
     "build_pass_s": "the processor builds the rest of a pass",

@@ -135,7 +135,8 @@ def past_time(
     if keys is not None and best is not None:
         is_aligned = np.equal(np.mod(keys, ALIGNED_KEYS), 0)
         mean = either(is_aligned, best.time(scores, rows), mean)
-    return either(unfused, mean, fused)
+    moved_s = machine.device.score_s * (sequences * rows * mixer.query_heads * depth)
+    return either(unfused, later(mean, moved_s), fused)
 
 
 def fused_time(
@@ -176,6 +177,11 @@ def either(which: Quantity, one: ProductTime, other: ProductTime) -> ProductTime
     )
 
 
+def later(time: ProductTime, moved_s: Quantity) -> ProductTime:
+    """A product and what is moved through memory between its parts."""
+    return replace(time, memory_s=time.memory_s + moved_s, total_s=time.total_s + moved_s)
+
+
 def cache_product(mixer: Attention, context: Quantity, element_bytes: float) -> Product:
     """The cache of grouped-query attention as the matrix of its law.
 
@@ -190,9 +196,11 @@ def scores_product(
 ) -> Product:
     """Attention where no one kernel does it: what is read is the scores, and not the cache.
 
-    They go through memory `SCORE_PASSES` times, by tiles of rows, and by the score, however wide
-    the heads are. Each query head reads the keys and values that it shares with others anew, which
-    is in what a multiplication costs.
+    Its law has two terms. One is by the score and the tile of rows, however wide the heads are: the
+    product with the keys fills the device, with a block of threads for each head and some keys.
+    The other is by the multiplication: that with the values has few blocks, which walk all keys.
+    Each query head reads the keys and values that it shares with others anew. What the scores of
+    each row cost in memory, which they go through `SCORE_PASSES` times, is `Device.score_s`.
     """
     _, depth, columns = mixer.cache_read(context, element_bytes)
     scores = sequences * mixer.query_heads * depth

@@ -35,6 +35,8 @@ class Device:
       masks and for an attention that is not one kernel. 0 where a profile does not tell.
     * `unfused_layer_s`: the same of a layer whose rows of one sequence no one kernel attends with
       (`Machine.unfused`). 0 where a profile does not tell.
+    * `score_s`: a score that is written to memory and read again, for each row, query head and key
+      of such a layer. 0 where a profile does not tell, whose laws then hold it.
     """
 
     kernel_s: Quantity
@@ -49,6 +51,7 @@ class Device:
     head_norm_s: Quantity = 0.0
     batch_layer_s: Quantity = 0.0
     unfused_layer_s: Quantity = 0.0
+    score_s: Quantity = 0.0
 
 
 @final

@@ -254,6 +254,7 @@ HOST_CONSTANTS = (
 )
 WALK_SHARE = "walk_share"
 """What of submitting comes before the first kernel (`Host.walk_share`)."""
+SCORE = "score_s"
 LAYER_CONSTANTS = (
     "experts_layer_s",
     "recurrent_layer_s",
@@ -261,6 +262,7 @@ LAYER_CONSTANTS = (
     "head_norm_s",
     "batch_layer_s",
     "unfused_layer_s",
+    SCORE,
 )
 """What some kinds of layers cost the device on top; a profile may leave them out."""
 HOST_LAYER_CONSTANTS = (

@@ -210,7 +210,7 @@ def test_both_laws_of_scores_are_fitted_where_both_were_timed() -> None:
         for context in (128, 1024, 4096, 16384)
         for rows in (4, 5, 8, 16, 32)
     ]
-    found = fit_attention(samples, 1e-7, 0.0, 2, VECTOR)
+    found, _ = fit_attention(samples, 1e-7, 0.0, 2, VECTOR)
     assert found.keys() == {UNFUSED, ALIGNED}
     product = scores_product(Attention(query_heads=8, kv_heads=2, head_dim=64), 8192, 2, 1)
     mean, best = (
@@ -240,13 +240,13 @@ def scores_growing_by(power: float, rows: tuple[int, ...]) -> list[Sample]:
 
 @pytest.mark.parametrize("power", [1.0, 0.8, 0.6])
 def test_the_power_by_which_scores_grow_with_the_context_is_found(power: float) -> None:
-    found = fit_attention(scores_growing_by(power, (4, 5, 8, 16, 32)), 1e-7, 0.0, 2, VECTOR)
+    found, _ = fit_attention(scores_growing_by(power, (4, 5, 8, 16, 32)), 1e-7, 0.0, 2, VECTOR)
     assert found[UNFUSED].form.depth_power == power
 
 
 def test_attention_that_one_kernel_does_grows_with_its_context() -> None:
     """Whatever the timings: nothing cuts up a cache for it."""
-    found = fit_attention(scores_growing_by(0.6, (1, 2, 3)), 1e-7, 0.0, 2, VECTOR)
+    found, _ = fit_attention(scores_growing_by(0.6, (1, 2, 3)), 1e-7, 0.0, 2, VECTOR)
     assert {shape: each.form.depth_power for shape, each in found.items()} == {"": 1, TWO_PASS: 1}
 
 

@@ -169,3 +169,21 @@ class TestAlignedScores:
             for row in (3, 4, 8)
         ]
         np.testing.assert_allclose(np.broadcast_to(together.kv_s, (3, 3)), alone, rtol=1e-13)
+
+    def test_scores_go_through_memory_on_top_of_either_law(self) -> None:
+        """4 heads, 4 rows (of 3 sequences) over 1,000 keys: 16,000 (48,000) scores of 1 ns."""
+        device = replace(NO_DEVICE, score_s=1e-9)
+        for stays, rows in ((False, 4), (True, 8)):
+            without = self.kv_s(self.HERE, rows, 1000, stays=stays)
+            scored = self.kv_s(replace(self.HERE, device=device), rows, 1000, stays=stays)
+            assert scored - without == pytest.approx(4 * rows * 1000 * 1e-9)
+        batch = [
+            kv_s(network(block(FULL)), here, rows=4, context=1000, sequences=3)
+            for here in (self.HERE, replace(self.HERE, device=device))
+        ]
+        assert batch[1] - batch[0] == pytest.approx(3 * 4 * 4 * 1000 * 1e-9)
+
+    def test_one_kernel_keeps_its_scores_to_itself(self) -> None:
+        device = replace(NO_DEVICE, score_s=1e-9)
+        fused = self.kv_s(self.HERE, 3, 1000, stays=True)
+        assert self.kv_s(replace(self.HERE, device=device), 3, 1000, stays=True) == fused
