@@ -17,7 +17,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "model.machine.row_law",
         "model.machine.overlap",
         "model.cost.moe",
-        "model.cost.cache_cost",
+        "model.cost.cache_growth",
         "model.cost.pipeline",
         "model.network.selection",
     ),

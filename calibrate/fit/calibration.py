@@ -8,9 +8,10 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from calibrate.environment import Environment
+from calibrate.fit.attention_laws import fit_attention
 from calibrate.fit.bootstrap import DRAWS
 from calibrate.fit.experts import fit_experts
-from calibrate.fit.laws import fit_attention, fit_laws, reference_jitter_s
+from calibrate.fit.laws import fit_laws, reference_jitter_s
 from calibrate.fit.overheads import fit_overheads
 from calibrate.fit.pass_timings import PASS_MODES
 from calibrate.planned_attention import own_attention

@@ -9,13 +9,13 @@ from typing import final
 
 import numpy as np
 
-from calibrate.fit.laws import (
+from calibrate.fit.attention_laws import (
     SCORES,
     attention_floors_s,
     attention_observations,
     attention_shape,
-    linear_observations,
 )
+from calibrate.fit.laws import linear_observations
 from calibrate.fit.observations import Observations
 from calibrate.fit.pass_timings import format_name, probe_cost
 from calibrate.samples import PASS_PROBES, Sample, settings_text

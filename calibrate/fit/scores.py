@@ -1,7 +1,7 @@
 r"""What a score costs that goes through memory, told by the rows that attend over one context.
 
-Where no one kernel attends, a product writes the scores, a mask and a softmax read and write them,
-and another product reads them (:data:`model.cost.cache_cost.SCORE_PASSES`). Both products walk
+Where no one kernel attends, a product writes the scores, a mask and a softmax read and write
+them, and another product reads them (:mod:`model.cost.unfused_attention`). Both products walk
 tiles of rows, so that among the rows of one tile the time of attention differs by this traffic
 alone. With x scores in a timing of t seconds, and means taken over the timings of one context
 and one set of heads,

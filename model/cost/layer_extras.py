@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from model.cost.cache_cost import unfused_rows
+from model.cost.unfused_attention import unfused_rows
 from model.machine.kernels.attention import leaves_scores
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint

@@ -18,7 +18,7 @@ from typing import final
 
 import numpy as np
 
-from model.cost.cache_cost import growth_s
+from model.cost.cache_growth import growth_s
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint
 from model.progress.acceptance import Acceptance, tokens_per_pass

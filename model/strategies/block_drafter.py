@@ -32,7 +32,7 @@ from typing import final
 
 import numpy as np
 
-from model.cost.cache_cost import growth_s
+from model.cost.cache_growth import growth_s
 from model.cost.forward import PassCost, forward_pass, total
 from model.cost.weight_cost import siblings_time
 from model.errors import InputError

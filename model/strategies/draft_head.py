@@ -43,7 +43,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from model.cost.cache_cost import growth_s
+from model.cost.cache_growth import growth_s
 from model.cost.forward import PassCost, forward_pass
 from model.errors import InputError
 from model.machine.machine import Machine

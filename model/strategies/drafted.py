@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from model.cost.cache_cost import growth_s
+from model.cost.cache_growth import growth_s
 from model.cost.forward import PassCost, forward_pass
 from model.cost.pipeline import awaited_s
 from model.errors import InputError

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from model.cost.cache_cost import growth_s
+from model.cost.cache_growth import growth_s
 from model.cost.forward import PassCost, forward_pass
 from model.machine.machine import Machine
 from model.network.checkpoint import Checkpoint

@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from model.cost.cache_cost import growth_s
+from model.cost.cache_growth import growth_s
 from model.cost.forward import forward_pass
 from model.cost.pipeline import pipelined_s
 from model.errors import InputError

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calibrate.fit.attention_laws import attention_floors_s, attention_shape, fit_attention
 from calibrate.fit.law_fit import fit_law, residuals_log
-from calibrate.fit.laws import attention_floors_s, attention_shape, fit_attention
 from calibrate.fit.observations import Observations
 from calibrate.samples import Sample
-from model.cost.cache_cost import scores_product
+from model.cost.unfused_attention import scores_product
 from model.machine.kernels.attention import VectorAttention
 from model.machine.profile import ALIGNED, TWO_PASS, UNFUSED
 from model.machine.row_law import REFERENCE_DEPTH, Product, Regime, RowLaw, shortened

@@ -10,8 +10,8 @@ import pytest
 import tokroof
 from calibrate.commands.own_samples import WORST, worst_text
 from calibrate.doubts import warnings_of
+from calibrate.fit.attention_laws import attention_shape
 from calibrate.fit.calibration import stored_sample
-from calibrate.fit.laws import attention_shape
 from calibrate.fit.overheads import WHOLE, typical_residual_log
 from calibrate.fit.residuals import Residual, residuals
 from calibrate.samples import REFERENCE, Sample

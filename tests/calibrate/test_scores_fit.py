@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrate.fit.laws import fit_attention
+from calibrate.fit.attention_laws import fit_attention
 from calibrate.fit.scores import score_constant, scores_of
 from calibrate.samples import Sample
 from model.machine.constant import Constant

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.cost.cache_cost import cache_times, growth_s
+from model.cost.cache_cost import cache_times
+from model.cost.cache_growth import growth_s
 from model.cost.forward import forward_pass
 from model.machine.kernels.attention import VectorAttention
 from model.machine.machine import Machine

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from model.cost.cache_cost import growth_s, with_arithmetic
+from model.cost.cache_cost import with_arithmetic
+from model.cost.cache_growth import growth_s
 from model.cost.forward import forward_pass
 from model.machine.row_law import RowLaw
 from model.network.checkpoint import Checkpoint

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.cost.cache_cost import growth_s
+from model.cost.cache_growth import growth_s
 from model.errors import InputError
 from model.machine.machine import Machine
 from model.network.sublayers import middle_block

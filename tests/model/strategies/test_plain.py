@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.cost.cache_cost import growth_s
+from model.cost.cache_growth import growth_s
 from model.cost.forward import Bound, forward_pass
 from model.errors import InputError
 from model.strategies.plain import Plain

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.cost.cache_cost import growth_s
+from model.cost.cache_growth import growth_s
 from model.cost.forward import forward_pass
 from model.cost.pipeline import awaited_s
 from model.errors import InputError
