@@ -2,8 +2,8 @@
 
 A pass costs the same whatever the weights are, so random ones time an architecture that was
 never downloaded. What they cannot tell is acceptance, nor which experts trained rows have in
-common: random ones choose by chance (:mod:`calibrate.random_weights`), and masks alike. Nothing
-here reaches the internet, and no code that comes with a model is run.
+common: random ones choose by chance or alike (:mod:`calibrate.random_weights`), and masks alike.
+Nothing here reaches the internet, and no code that comes with a model is run.
 """
 
 # MLX's own hints are open in places.

@@ -12,11 +12,13 @@ import mlx.core as mx
 import mlx.nn as nn
 
 EMBEDDED = 4.0
-"""Standard deviation of the numbers of an embedded token, as large as in trained networks.
+"""Standard deviation of the numbers of an embedded token, where the head is a matrix of its own.
 
 A sublayer of random weights adds numbers of 0.2 to 0.6, and those of attention are much the same in
 all rows, being a mean over the text. Beside embeddings that are drawn like matrices these soon are
-all there is, and every row chooses the same experts."""
+all there is: every row chooses the same experts, and a text repeats one token. A head that is the
+embedding would answer such a token with itself, so there it is drawn as all matrices are."""
+TABLES = (nn.Embedding, nn.QuantizedEmbedding)
 
 
 def draw_weights(module: Any, seed: int) -> None:
@@ -28,21 +30,28 @@ def draw_weights(module: Any, seed: int) -> None:
     lazy one that it replaces is never computed: nothing is held twice.
     Equal seeds draw equal weights.
     """
+    named = sorted(module.named_modules(), key=lambda pair: pair[0])
+    parts = [part for _, part in named if "weight" in part and part.weight.ndim > 1]
+    embedded = EMBEDDED if _has_own_head(parts) else None
     key = mx.random.key(seed)
-    for _, part in sorted(module.named_modules(), key=lambda pair: pair[0]):
-        if "weight" not in part or part.weight.ndim < 2:
-            continue
+    for part in parts:
         key, own_key = mx.random.split(key)
-        limit = math.sqrt(3) * _deviation(part)
+        deviation = embedded if embedded and isinstance(part, TABLES) else _deviation(part)
+        limit = math.sqrt(3) * deviation
         if "scales" in part:
             _draw_codes(part, limit, own_key)
         else:
             _draw_floats(part, limit, own_key)
 
 
+def _has_own_head(parts: list[Any]) -> bool:
+    """Whether some other matrix has a row for each token, as the embedding does."""
+    vocabulary = max((len(part.weight) for part in parts if isinstance(part, TABLES)), default=0)
+    return any(len(part.weight) == vocabulary for part in parts if not isinstance(part, TABLES))
+
+
 def _deviation(part: Any) -> float:
-    if isinstance(part, nn.Embedding | nn.QuantizedEmbedding):
-        return EMBEDDED
+    """So that a row of inputs of order one gives outputs of order one."""
     is_packed = "scales" in part
     inputs = part.scales.shape[-1] * part.group_size if is_packed else part.weight.shape[-1]
     return 1.0 / math.sqrt(inputs)

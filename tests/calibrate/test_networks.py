@@ -15,6 +15,7 @@ from mlx.utils import tree_flatten
 from calibrate.decode import decode_plain
 from calibrate.environment import read_environment
 from calibrate.networks import Network, activation_dtype, load_network, random_network
+from calibrate.random_weights import EMBEDDED
 from model.errors import InputError
 from model.network.weight_format import FORMAT_NAMES, weight_format
 
@@ -119,6 +120,20 @@ class TestRandomWeights:
         words = random_network(LLAMA, "4bit").model.lm_head.weight
         ones = [((words >> bit) & 1).astype(mx.float32).mean().item() for bit in range(32)]
         assert all(0.4 < share < 0.6 for share in ones)
+
+    def test_a_text_does_not_repeat_one_token(self) -> None:
+        """A token decides what follows, so a text of 4,096 runs into a cycle after about 80."""
+        network = random_network(LLAMA | {"vocab_size": 4096}, "fp32")
+        assert len(set(decode_plain(network, [1, 2, 3, 4], 40).output)) > 30
+
+    @pytest.mark.parametrize("name", ["fp32", "4bit"])
+    def test_embeddings_are_larger_unless_they_are_the_head(self, name: str) -> None:
+        own, tied = (
+            random_network(LLAMA | {"tie_word_embeddings": is_tied}, name).model.model.embed_tokens
+            for is_tied in (False, True)
+        )
+        assert 0.6 < spread(matrix_values(own)) / EMBEDDED < 1.5
+        assert 0.3 < spread(matrix_values(tied)) * 8 < 2  # times the root of 64 inputs
 
     def test_norms_are_one(self) -> None:
         for name, array in parameters(random_network(LLAMA, "4bit")).items():

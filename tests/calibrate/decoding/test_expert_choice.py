@@ -84,7 +84,7 @@ def test_rows_of_a_random_mixture_choose_as_if_by_chance() -> None:
         "num_hidden_layers": 8,
         "num_experts": 32,
         "num_experts_per_tok": 2,
-        "vocab_size": 512,
+        "tie_word_embeddings": False,
     }
     network = random_network(config)
     with noted_choices(switches(network.model)) as choices:
