@@ -80,6 +80,7 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
     with resident():
         if pace.warm_up:
             warm(arm, start.apart())
+        distinct = counted_experts(arm, start.apart())
         start = start.apart()
         mx.reset_peak_memory()
         if pace.host is not None:
@@ -89,18 +90,16 @@ def decode(arm: Arm, start: Start, tokens: int, pace: Pace | None = None) -> Run
             round_s, accepted, output = time_rounds(arrivals, tokens, pace)
         mx.synchronize(generation_stream)  # plain decoding has one more pass under way
         after_s = host_work_s()
-        found = identity(arm.target, arm.settings, date)
-        proposed = arm.lookup.proposed[1 : 1 + len(round_s)] if arm.lookup else ()
-        distinct = counted_experts(arm, start)
+    lookup = arm.lookup
     return Run(
-        **found,
+        **identity(arm.target, arm.settings, date),
         context_tokens=start.context,
         context_filled=start.filled,
         plans_apart=start.is_apart,
         tokens=min(tokens, len(output)),
         round_s=tuple(round_s),
         accepted=tuple(accepted),
-        proposed=tuple(proposed),
+        proposed=tuple(lookup.proposed[1 : 1 + len(round_s)]) if lookup else (),
         output=tuple(output[:tokens]),
         matches_plain=None,
         library=arm.library,
@@ -174,13 +173,29 @@ def warm(arm: Arm, start: Start) -> None:
 
 
 def counted_experts(arm: Arm, start: Start) -> float:
-    """The experts that the target's passes of several rows read, over some untimed rounds."""
+    """The experts that the target's passes of several rows read, over some untimed rounds.
+
+    A draft that shares the target's layers counts where its passes have as many rows: at draft
+    length 1, after a round that accepted everything.
+    """
     places, rows = switches(arm.target.model), arm.settings.rows
     if rows == 1 or not places:
         return 0.0
-    with noted_choices(places) as choices:
-        begin = short_start(arm, start, COUNTED_PROMPT_TOKENS)
-        _run(arm.loop, begin, COUNTED_ROUNDS * (arm.settings.draft_length + 1))
+    begin = short_start(arm, start, COUNTED_PROMPT_TOKENS)
+    tokens = (COUNTED_ROUNDS + 1) * (arm.settings.draft_length + 1)
+    with (
+        noted_choices(places) as choices,
+        contextlib.closing(arm.loop(begin, tokens)) as arrivals,
+    ):
+        rounds = 0
+        for _, from_draft in arrivals:
+            if from_draft:
+                continue
+            if not rounds:
+                choices.clear()  # the first round began with the prompt
+            rounds += 1
+            if rounds > COUNTED_ROUNDS:
+                break
         mx.synchronize(generation_stream)
     return distinct_experts(choices, rows)
 

@@ -80,24 +80,23 @@ def execute(spec: str, *, as_json: bool) -> int:
 def worst_text(found: Sequence[Residual]) -> str:
     """The samples that are missed by most, the worst first, and how many are not shown.
 
-    Those that are mostly their kernel's floor are left out: next to nothing is left of them to
-    be missed.
+    Those of which most is priced apart are left out: next to nothing is left of them to be missed.
     """
-    telling = [each for each in found if each.floor_s <= each.measured_s]
+    telling = [each for each in found if each.apart_s <= each.measured_s]
     worst = sorted(telling, key=lambda each: abs(math.log(each.predicted_s / each.measured_s)))
     shown = worst[: -WORST - 1 : -1]
     rows = [
         [
             each.probe,
             each.settings,
-            f"{each.floor_s / MICRO:.4g}",
+            f"{each.apart_s / MICRO:.4g}",
             f"{each.measured_s / MICRO:.4g}",
             f"{each.predicted_s / MICRO:.4g}",
             f"{100 * each.error:+.1f}",
         ]
         for each in shown
     ]
-    text = table(["probe", "settings", "floor us", "net us", "predicted us", "error %"], rows)
+    text = table(["probe", "settings", "apart us", "net us", "predicted us", "error %"], rows)
     more = len(found) - len(shown)
-    left = f"; {more} more are nearer or mostly floor: --json has all" if more else ""
-    return f"{text}\nnet of the kernel's floor, which is priced apart{left}"
+    left = f"; {more} more are nearer or mostly priced apart: --json has all" if more else ""
+    return f"{text}\nnet of what is priced apart: the floor of kernels, scores in memory{left}"

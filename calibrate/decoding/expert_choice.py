@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from statistics import fmean
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias, cast, final
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -27,7 +27,10 @@ Place: TypeAlias = tuple[nn.Module, str, nn.Module]
 
 
 def switches(model: nn.Module) -> list[Place]:
-    """The parts that hold the experts of a layer; none of a network without experts."""
+    """The parts that hold the experts of a layer; none of a network without experts.
+
+    They have two stacked matrices at least, one to go up and one to come down.
+    """
     parts: list[tuple[str, Any]] = model.named_modules()
     return [
         (part, name, child)
@@ -38,16 +41,19 @@ def switches(model: nn.Module) -> list[Place]:
 
 
 def _holds_gathered(part: Any) -> bool:
-    return any(type(each).__name__ in GATHERED for each in part.children().values())
+    return sum(type(each).__name__ in GATHERED for each in part.children().values()) > 1
 
 
 @contextmanager
 def noted_choices(places: Sequence[Place]) -> Generator[list[mx.array]]:
-    """The experts of each row (..., experts a row) of each call, in order, while this is open."""
+    """The experts of each row (..., experts a row) of each call, in order, while this is open.
+
+    Nothing is noted of a loop that reaches into the parts instead of calling them.
+    """
     choices: list[mx.array] = []
-    for part, name, child in places:
-        setattr(part, name, _Noting(child, choices))
     try:
+        for part, name, child in places:
+            setattr(part, name, _Noting(child, choices))
         yield choices
     finally:
         for part, name, child in places:
@@ -73,7 +79,7 @@ class _Noting(nn.Module):
     def __init__(self, noted: nn.Module, choices: list[mx.array]) -> None:
         super().__init__()
         # In a tuple, so that MLX does not take it for a part of its own.
-        self._noted, self._choices = (noted,), choices
+        self["_noted"], self["_choices"] = (noted,), choices
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Rows, the numbers of their experts, and perhaps what each expert counts for."""
@@ -81,3 +87,7 @@ class _Noting(nn.Module):
         arrays = [each for each in given if isinstance(each, mx.array)]
         self._choices.extend(each for each in arrays if mx.issubdtype(each.dtype, mx.integer))
         return self._noted[0](*inputs, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        held = cast("dict[str, Any]", self)
+        return held[name] if name in held else getattr(held["_noted"][0], name)

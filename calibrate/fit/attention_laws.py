@@ -121,7 +121,7 @@ def attention_observations(
     unfused: bool,
     score_s: float = 0.0,
 ) -> Observations:
-    """Attention as a product, as :mod:`model.cost.cache_cost` has it, net of floor and traffic."""
+    """Attention as a product, as the model has it, net of floor and traffic."""
     mixers = [
         Attention(
             query_heads=sample.number("query_heads"),

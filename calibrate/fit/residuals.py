@@ -32,7 +32,8 @@ from model.units import Quantity
 class Residual:
     """A sample, and the time that the profile predicts for it.
 
-    Of single products both times are net of the kernel's floor, `floor_s`, as the fit has them.
+    Of single products both times are net of what is priced apart, as the fit has them: the floor of
+    their kernels and, where no one kernel attends, the traffic of the scores, in `apart_s`.
     """
 
     probe: str
@@ -40,7 +41,7 @@ class Residual:
     rows: int
     measured_s: float
     predicted_s: float
-    floor_s: float = 0.0
+    apart_s: float = 0.0
 
     @property
     def error(self) -> float:
@@ -109,7 +110,7 @@ def _of_law(law: RowLaw, samples: Sequence[Sample], seen: Observations) -> list[
             rows=int(rows),
             measured_s=float(measured),
             predicted_s=float(predicted),
-            floor_s=sample.seconds - float(measured),
+            apart_s=sample.seconds - float(measured),
         )
         for sample, rows, measured, predicted in zip(
             samples, seen.rows, seen.seconds, predicted_s, strict=True

@@ -26,8 +26,8 @@ from model.machine.constant import Constant, Origin
 from model.machine.profile import seeded_draws
 from model.units import Array
 
-LEAST_TIMINGS = 3
-"""Fewer leave nothing to tell the scatter by."""
+LEAST_FREE = 3
+"""Timings beyond those that the means and the slope take: of fewer the scatter is not told."""
 
 
 def scores_of(sample: Sample) -> int:
@@ -48,18 +48,19 @@ def score_constant(
     for index, sample in enumerate(samples):
         if sample.number("rows") <= most_rows:
             names = ("query_heads", "kv_heads", "head_dim", "context")
-            groups[tuple(sample.number(name) for name in names)].append(index)
+            setting = (*map(sample.number, names), sample.number("sequences", 1))
+            groups[setting].append(index)
     scores = np.array([scores_of(sample) for sample in samples], dtype=float)
     seconds = np.array([sample.seconds for sample in samples])
     weights = (sigma_log * seconds) ** -2.0
-    several = [group for group in groups.values() if len(group) > 1]
+    several = [group for group in groups.values() if len(set(scores[group])) > 1]
     for group in several:
         for values in (scores, seconds):
             values[group] -= np.average(values[group], weights=weights[group])
     told = [index for group in several for index in group]
     spread = float(np.sum(weights[told] * scores[told] ** 2))
     free = len(told) - len(several) - 1
-    if free < LEAST_TIMINGS or not spread:
+    if free < LEAST_FREE:
         return None
     slope_s = float(np.sum(weights[told] * scores[told] * seconds[told])) / spread
     left = weights[told] * (seconds[told] - slope_s * scores[told]) ** 2

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import mlx.core as mx
 
-from calibrate.decode import identity
+from calibrate.decode import COUNTED_PROMPT_TOKENS, identity
 from calibrate.decoding.checks import check_prompt
 from calibrate.decoding.expert_choice import distinct_experts, noted_choices, switches
 from calibrate.host_witness import MOST_WAIT_S, HostWitness, host_work_s
@@ -84,17 +84,17 @@ def run_diffusion(
         schedule = replace(
             settings, steps=min(WARM_STEPS, settings.block), committed=None, threshold=None
         )
-        denoise(network, prompt, min(answer, 2 * settings.block), schedule, clock, None)
+        short = min(answer, 2 * settings.block)
+        denoise(network, prompt, short, schedule, clock, None)
+        distinct = counted_experts(network, prompt[-COUNTED_PROMPT_TOKENS:], short, settings)
         mx.reset_peak_memory()
         if host is not None:
             host.await_quiet(MOST_WAIT_S)
         before_s = host_work_s()
         seen = denoise(network, prompt, answer, settings, clock, progress)
         after_s = host_work_s()
-        found = identity(network, settings, date)
-        distinct = counted_experts(network, prompt, min(answer, 2 * settings.block), settings)
     return Run(
-        **found,
+        **identity(network, settings, date),
         context_tokens=len(prompt),
         tokens=answer,
         round_s=seen.round_s,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calibrate.fit.overheads import PRIOR_HOST_S, fit_overheads, typical_residual_log, unknown_names
-from calibrate.fit.pass_timings import pass_timings, probe_cost
+from calibrate.fit.pass_timings import pass_timings, probe_cost, products_s, without_overheads
 from calibrate.probe_network import MIXTURE, NORMED
 from calibrate.samples import Sample, Settings
 from model.cost.pipeline import awaited_s, pipelined_s
@@ -289,6 +289,19 @@ def test_a_pass_that_stays_at_its_context_is_priced_by_how_its_scores_are_aligne
     }
     assert kv_s["queued", 8] == kv_s["awaited", 8] == pytest.approx(kv_s["growing", 8] / 10)
     assert kv_s["queued", 7] == kv_s["growing", 7]
+
+
+def test_what_kernels_alone_told_is_not_fitted_again() -> None:
+    """Else a layer's own constants would take up the traffic of its scores."""
+    rule = VectorAttention(most_rows=3, head_dims=(64,), fused_beyond=False)
+    own = replace(TRUTH, vector_attention=rule, unfused_attention=LAW)
+    scored = replace(own, device=replace(DEVICE, score_s=1e-9))
+    passes = [sample("layers", settings(128, 4, 8, "queued", "4bit"), 1.0)]
+    more_s = float(products_s(passes, scored)[0] - products_s(passes, own)[0])
+    costs = [float(probe_cost(passes[0], each).kv_s) for each in (own, scored)]
+    assert costs[1] > costs[0]
+    assert more_s == pytest.approx(costs[1] - costs[0])
+    assert float(np.asarray(without_overheads(scored).device.kernel_s)) == DEVICE.kernel_s
 
 
 def test_one_disturbed_probe_does_not_rule() -> None:

@@ -98,12 +98,14 @@ def test_text_has_the_summary_first_and_the_worst_samples_alone(
     ratios = [abs(np.log(1.0 + each / 100.0)) for each in errors]
     assert len(errors) == WORST
     assert ratios == sorted(ratios, reverse=True)
-    telling = [each for each in found if each.floor_s <= each.measured_s]
+    telling = [each for each in found if each.apart_s <= each.measured_s]
     assert len(telling) < len(found)
     others = sorted((abs(np.log(1.0 + each.error)) for each in telling), reverse=True)[WORST:]
     assert min(ratios) >= max(others) - 1e-2  # printed to 0.1 %
-    more = f"{len(found) - WORST} more are nearer or mostly floor: --json has all"
-    assert lines[-1] == f"net of the kernel's floor, which is priced apart; {more}"
+    more = f"{len(found) - WORST} more are nearer or mostly priced apart: --json has all"
+    assert (
+        lines[-1] == f"net of what is priced apart: the floor of kernels, scores in memory; {more}"
+    )
 
 
 def test_few_samples_are_all_shown(profile: Profile, samples: tuple[Sample, ...]) -> None:
@@ -111,7 +113,7 @@ def test_few_samples_are_all_shown(profile: Profile, samples: tuple[Sample, ...]
     assert len(worst_text(few).splitlines()) == 1 + 3 + 1
 
 
-def test_what_is_mostly_floor_is_not_among_the_worst() -> None:
+def test_what_is_mostly_priced_apart_is_not_among_the_worst() -> None:
     """Both are missed by half; of the one 2 us are left of 10, of the other 8."""
     floored = Residual(
         probe="attention",
@@ -119,20 +121,20 @@ def test_what_is_mostly_floor_is_not_among_the_worst() -> None:
         rows=1,
         measured_s=2e-6,
         predicted_s=1e-6,
-        floor_s=8e-6,
+        apart_s=8e-6,
     )
-    told = replace(floored, settings="rows=9", measured_s=8e-6, predicted_s=4e-6, floor_s=2e-6)
+    told = replace(floored, settings="rows=9", measured_s=8e-6, predicted_s=4e-6, apart_s=2e-6)
     titles, row, end = worst_text([floored, told]).splitlines()
-    assert titles.split("  ")[-4:] == ["floor us", "net us", "predicted us", "error %"]
+    assert titles.split("  ")[-4:] == ["apart us", "net us", "predicted us", "error %"]
     assert row.split() == ["attention", "rows=9", "2", "8", "4", "-50.0"]
-    assert "1 more are nearer or mostly floor" in end
+    assert "1 more are nearer or mostly priced apart" in end
 
 
 def test_net_and_floor_are_what_was_timed(profile: Profile, samples: tuple[Sample, ...]) -> None:
     timed = [each for each in samples if each.probe == "linear"][:1]
     [found] = residuals(profile, timed)
-    assert found.floor_s == pytest.approx(float(np.asarray(profile.machine.device.kernel_s)))
-    assert found.measured_s + found.floor_s == pytest.approx(timed[0].seconds)
+    assert found.apart_s == pytest.approx(float(np.asarray(profile.machine.device.kernel_s)))
+    assert found.measured_s + found.apart_s == pytest.approx(timed[0].seconds)
 
 
 def test_a_quiet_machine_raises_no_doubt() -> None:

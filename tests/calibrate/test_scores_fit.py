@@ -62,6 +62,20 @@ def test_nothing_is_told_by_one_number_of_rows_by_several_tiles_or_by_less_time_
     assert found(timings(SCORE_S, rows=(65, 80, 128, 256))) is None
     assert found(timings(-1e-14)) is None
     assert found([]) is None
+    uneven = timings(SCORE_S, noise=0.1, rows=(7, 7, 7))
+    assert score_constant(uneven, np.linspace(0.01, 0.1, len(uneven)), TILE_ROWS) is None
+
+
+def test_sequences_side_by_side_are_compared_among_themselves() -> None:
+    """A batch of two has products of its own, of which a row of one sequence tells nothing."""
+    alone = timings(SCORE_S)
+    batches = [
+        replace(each, settings=(*each.settings, ("sequences", 2)), seconds=each.seconds * 2)
+        for each in alone
+    ]
+    constant = found([*alone, *batches])
+    assert constant is not None
+    assert constant.value == pytest.approx(SCORE_S, rel=1e-9)
 
 
 def test_the_laws_are_of_what_is_left() -> None:

@@ -94,7 +94,7 @@ def test_attention_without_one_kernel_is_met_where_there_is_much_to_attend_to(
     profile = named_profile(NO_CUDNN)
     samples = [stored_sample(each, "a sample") for each in profile.samples]
     errors = [
-        abs(each.predicted_s - each.measured_s) / (each.floor_s + each.measured_s)
+        abs(each.predicted_s - each.measured_s) / (each.apart_s + each.measured_s)
         for each in residuals(profile, samples)
         if f"contexts={contexts}" in each.settings.split() and "context=128 " not in each.settings
     ]

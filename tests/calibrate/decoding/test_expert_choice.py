@@ -13,7 +13,8 @@ import mlx.nn as nn
 import numpy as np
 import pytest
 
-from calibrate.decode import Pace, decode
+from calibrate import decode as decode_module
+from calibrate.decode import COUNTED_ROUNDS, Pace, decode
 from calibrate.decoding.expert_choice import distinct_experts, noted_choices, switches
 from calibrate.decoding.loops import arm
 from calibrate.decoding.start import Start
@@ -45,6 +46,47 @@ def test_every_layer_is_noted_once_a_pass_and_none_afterwards(mixture: Network) 
     assert [each.shape for each in choices] == [(1, 4, 2)] * len(places)
     mixture.model(rows_of(mixture, 4))
     assert len(choices) == len(places)
+
+
+def test_only_calls_with_so_many_rows_count() -> None:
+    calls = [
+        mx.array([[[0, 1], [2, 3]]]),
+        mx.array([[[0, 1]]]),
+        mx.array([[[0, 1], [2, 3], [4, 5]]]),
+    ]
+    assert [distinct_experts(calls, rows) for rows in (1, 2, 3, 4)] == [2.0, 4.0, 6.0, 0.0]
+
+
+def test_a_loop_may_reach_into_a_part_and_then_notes_nothing(mixture: Network) -> None:
+    places = switches(mixture.model)
+    own: list[Any] = [child["up_proj"] for _, _, child in places]
+    with noted_choices(places) as choices:
+        reached = [layer.mlp.switch_mlp.up_proj for layer in mixture.model.layers]
+    assert {id(each) for each in reached} == {id(each) for each in own}
+    assert choices == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(strategy="canvas", canvas=len(PROMPT) - 1),
+        Settings(strategy="prompt-lookup", draft_length=7, ngram=2, forced_acceptance=0.0),
+    ],
+    ids=lambda settings: settings.strategy,
+)
+def test_so_many_rounds_are_counted_and_not_the_prompt(
+    mixture: Network, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    """Though it is read in as many rows as the canvas has, or no draft token is accepted."""
+    seen: list[int] = []
+
+    def spied(choices: list[mx.array], rows: int) -> float:
+        seen.append(len(choices))
+        return distinct_experts(choices, rows)
+
+    monkeypatch.setattr(decode_module, "distinct_experts", spied)
+    decode(arm(mixture, settings), Start(PROMPT), 12, Pace())
+    assert seen == [COUNTED_ROUNDS * len(switches(mixture.model))]
 
 
 def test_the_network_is_put_together_again_after_an_error(mixture: Network) -> None:
