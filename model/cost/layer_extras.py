@@ -89,8 +89,12 @@ def layer_extras(
 def choosing_effort(layer: Layer) -> float:
     """The small kernels of routed experts over those of usual ones, which cost about alike.
 
-    >>> choosing_effort(Layer())
-    0.0
+    The first layer of LLaDA2 is dense, and the others have a router of 35 kernels:
+
+    >>> from model.network.target import load_target
+    >>> layers = load_target("llada2.0-mini", "4bit").architecture.layers
+    >>> [choosing_effort(layer) for layer in layers[:2]]
+    [0.0, 3.5]
     """
     if layer.experts is None:
         return 0.0
