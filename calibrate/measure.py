@@ -212,12 +212,13 @@ class Run:
             was_quiet = self._host.await_quiet(MOST_WAITED_S)
             started = self._clock()
             made.append(make())
-            if was_quiet and self._host.is_quiet():
-                self.lost_s += started - begun
-                return made[-1]
-            if len(made) == MOST_VISITS or self._host.is_spent:
-                self.lost_s += started - begun
-                return min(made, key=lambda each: each.typical_s / each.units)
+            stayed_quiet = was_quiet and self._host.is_quiet()
+            if stayed_quiet or len(made) == MOST_VISITS or self._host.is_spent:
+                break
+        self.lost_s += started - begun
+        if stayed_quiet:
+            return made[-1]
+        return min(made, key=lambda each: each.typical_s / each.units)
 
     def _earlier(self, probe: Probe) -> list[Line]:
         key = (probe.probe, probe.label)

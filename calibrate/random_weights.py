@@ -32,12 +32,11 @@ def draw_weights(module: Any, seed: int) -> None:
     """
     named = sorted(module.named_modules(), key=lambda pair: pair[0])
     parts = [part for _, part in named if "weight" in part and part.weight.ndim > 1]
-    embedded = EMBEDDED if _has_own_head(parts) else None
+    embedded = TABLES if _has_own_head(parts) else ()
     key = mx.random.key(seed)
     for part in parts:
         key, own_key = mx.random.split(key)
-        deviation = embedded if embedded and isinstance(part, TABLES) else _deviation(part)
-        limit = math.sqrt(3) * deviation
+        limit = math.sqrt(3) * (EMBEDDED if isinstance(part, embedded) else _deviation(part))
         if "scales" in part:
             _draw_codes(part, limit, own_key)
         else:

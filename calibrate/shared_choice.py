@@ -20,10 +20,11 @@ from model.network.layer import Experts
 
 def as_chosen(target: Checkpoint, run: Run) -> Checkpoint:
     """The target whose rows have as many experts in common as the run counted, if it did."""
-    mixtures = [layer.experts for layer in target.architecture.layers if layer.experts]
-    if not run.distinct_experts or not mixtures:
+    mixtures = (layer.experts for layer in target.architecture.layers if layer.experts)
+    mixture = next(mixtures, None) if run.distinct_experts else None
+    if mixture is None:
         return target
-    share = share_of(mixtures[0], run.distinct_experts, run.settings.rows)
+    share = share_of(mixture, run.distinct_experts, run.settings.rows)
     return replace(target, architecture=target.architecture.with_shared_choice(share))
 
 

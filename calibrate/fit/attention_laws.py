@@ -44,12 +44,11 @@ def fit_attention(
     for sample in samples:
         if sample.probe == "attention":
             groups[attention_shape(sample, vector)].append(sample)
-    score = None
+    score: Constant | None = None
+    known: dict[str, dict[int, Kernel | None]] = {UNFUSED: {1: None}}
     if leaves_scores(vector):
         aligned = groups[ALIGNED]
         score = score_constant(aligned, sigmas_log(aligned, jitter_s), vector.beyond_tile_rows)
-    known: dict[str, dict[int, Kernel | None]] = {UNFUSED: {1: None}}
-    if leaves_scores(vector):
         tiled = Kernel(
             name=UNFUSED, tile_rows=vector.beyond_tile_rows, pads=True, reread=1.0, rate=""
         )

@@ -15,7 +15,7 @@ import numpy as np
 
 from calibrate.probe_network import config_of
 from calibrate.samples import Sample
-from model.cost.forward import PassCost, forward_pass
+from model.cost.forward import PassCost, begin_share, forward_pass
 from model.machine.machine import Machine
 from model.machine.overheads import Device, Host, Submission
 from model.machine.profile import (
@@ -64,9 +64,8 @@ class PassTimings:
         device_s = self.products_s + self.device_counts @ unknowns
         busy_s = np.maximum(device_s, submit_s)
         shares = self.commit_shares
-        walk_share = 0.0 if self.walk is None else np.minimum(unknowns[self.walk], 1.0)
-        begin_shares = np.where(shares > 0.0, shares + (1.0 - shares) * walk_share, 0.0)
-        committed_s = np.maximum(device_s + begin_shares * submit_s, submit_s + shares * device_s)
+        begins_s = begin_share(shares, 0.0 if self.walk is None else unknowns[self.walk]) * submit_s
+        committed_s = np.maximum(device_s + begins_s, submit_s + shares * device_s)
         waited_s = build_s + committed_s + self.sync_counts @ unknowns
         ways = {
             "build": np.broadcast_to(build_s, busy_s.shape),

@@ -240,7 +240,6 @@ def _cacheless_pass(
     weights_s = total(weights, lambda time: time.memory_s)
     submitted_s = submission_s(checkpoint, machine, rows)
     share = commit_share(checkpoint, machine, rows, sequences)
-    walk_share = np.minimum(host.walk_share, 1.0)  # draws of it may be more
     return PassCost(
         weights_s=weights_s,
         kv_s=0.0,
@@ -256,7 +255,7 @@ def _cacheless_pass(
             + special.submit_s
         ),
         commit_share=share,
-        begin_share=np.where(np.greater(share, 0.0), share + (1.0 - share) * walk_share, 0.0),
+        begin_share=begin_share(share, host.walk_share),
     )
 
 
@@ -278,6 +277,16 @@ def commit_share(
         each = len(formats) + (layer.mixer is not None) + SMALL_KERNELS + extra
         kernels = kernels + checkpoint.architecture.loops * repeats * each
     return np.minimum(1.0, machine.kernels_per_commit / kernels)
+
+
+def begin_share(commit_share: Quantity, walk_share: Quantity) -> Quantity:
+    """The share of submitting that comes before a device begins: the walk, and the first commit.
+
+    0 where nothing is gathered. Draws of the walk's share may be more than all of it.
+    """
+    walked = np.minimum(walk_share, 1.0)
+    begins = commit_share + (1.0 - commit_share) * walked
+    return np.where(np.greater(commit_share, 0.0), begins, 0.0)
 
 
 def submission_s(checkpoint: Checkpoint, machine: Machine, rows: Quantity) -> Quantity:
