@@ -89,6 +89,28 @@ def test_rows_meet_experts_as_balls_are_drawn_from_an_urn_that_repeats_itself(
     assert float(unique_experts(experts, rows)) == pytest.approx(by_hand, rel=1e-6)
 
 
+@pytest.mark.parametrize("own", [1e-12, 1e-9, 1e-6, 1e-4, 3e-3, 0.3])
+@pytest.mark.parametrize(("top_k", "rows"), [(1, 4096), (16, 186), (16, 2), (250, 4096)])
+def test_nearly_equal_choices_are_told_apart_as_exactly_as_others(
+    own: float, top_k: int, rows: int
+) -> None:
+    """By the logarithms of each row's misses, added up without loss."""
+    chance = top_k / 256
+    share = 1.0 - own * (1.0 - chance)
+    experts = experts_of(num_experts=256, top_k=top_k, shared_choice=share)
+    strength = (1.0 - share) / (share - chance)
+    misses = (math.log1p(-strength * chance / (strength + i)) for i in range(1, rows))
+    exact = -256 * math.expm1(math.log1p(-chance) + math.fsum(misses))
+    assert float(unique_experts(experts, rows)) == pytest.approx(exact, rel=1e-7)
+
+
+@pytest.mark.parametrize("own", [1e-16, 1e-13, 1e-10, 1e-7, 1e-4])
+def test_a_further_row_never_reads_fewer_however_equal_the_choices_are(own: float) -> None:
+    experts = experts_of(num_experts=190, top_k=16, shared_choice=1.0 - own)
+    found = np.asarray(unique_experts(experts, np.arange(1.0, 2000.0)))
+    assert np.all(found[:-1] <= found[1:] * (1 + 1e-15))
+
+
 def test_sequences_of_a_batch_share_more_than_chance_unless_it_is_stated() -> None:
     """8 of 64 and a = 0.5: strength 4, so two sequences share 1.5 / 5 of their experts."""
     here = machine(flat_law(bandwidth=1e9, flops=1e15, tile_rows=1.0))
